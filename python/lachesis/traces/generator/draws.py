@@ -193,7 +193,9 @@ def apportion(totals: Ints, weights: Floats, lengths: Ints, minimum: int = 0) ->
         )
     group_of = np.repeat(np.arange(len(lengths)), lengths)
     weight_sums = np.bincount(group_of, weights=weights, minlength=len(lengths))
-    exact = np.repeat(spare, lengths) * (weights / weight_sums[group_of])
+    # The shave keeps a product that rounding lifted onto a whole number from exceeding the total;
+    # such an item then has the largest remainder and gets its unit back.
+    exact = np.repeat(spare, lengths) * (weights / weight_sums[group_of]) * (1.0 - 1e-12)
     whole = np.floor(exact).astype(np.int64)
     left = spare - group_sums(whole, lengths)
     by_remainder = np.lexsort((-(exact - whole), group_of))

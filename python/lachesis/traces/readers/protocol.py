@@ -1,0 +1,156 @@
+"""What a reader is, and what it gets to work with."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+import msgspec
+import zstandard
+
+from lachesis.errors import InputError
+from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_tokens
+
+HEAD_BYTES = 65_536
+_COMPRESSED = {".gz", ".zst"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to read, compressed or not.
+
+    `path` is the file, `name` what messages and the trace's `source` column call it (the path as
+    the user gave it, or relative to the folder that was searched), and `head` its first 64 KiB,
+    decompressed.
+    """
+
+    path: Path
+    name: str
+    head: bytes = b""
+
+    @property
+    def ending(self) -> str:
+        """The file's ending, lower case, without a compression's: ``.jsonl`` for ``a.jsonl.gz``."""
+        path = self.path
+        if path.suffix.lower() in _COMPRESSED:
+            path = path.with_suffix("")
+        return path.suffix.lower()
+
+    def open(self) -> BinaryIO:
+        """A decompressed byte stream; raises `InputError` if the file cannot be opened."""
+        try:
+            match self.path.suffix.lower():
+                case ".gz":
+                    return cast(BinaryIO, gzip.open(self.path, "rb"))
+                case ".zst":
+                    raw = self.path.open("rb")
+                    return zstandard.ZstdDecompressor().stream_reader(  # type: ignore[no-any-return]
+                        raw, read_across_frames=True, closefd=True
+                    )
+                case _:
+                    return self.path.open("rb")
+        except OSError as fault:
+            raise unreadable(self.name, fault) from fault
+
+    def read_bytes(self, limit: int = -1) -> bytes:
+        """The decompressed content, or its first `limit` bytes."""
+        try:
+            with self.open() as stream:
+                if limit < 0:
+                    return stream.read()
+                pieces: list[bytes] = []
+                while limit > 0 and (piece := stream.read(limit)):
+                    pieces.append(piece)
+                    limit -= len(piece)
+                return b"".join(pieces)
+        except (OSError, EOFError, zstandard.ZstdError) as fault:
+            raise unreadable(self.name, fault) from fault
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Non-empty lines with their 1-based numbers."""
+        try:
+            with self.open() as stream:
+                for number, line in enumerate(io.BufferedReader(cast(Any, stream), 1 << 20), 1):
+                    if not line.isspace():
+                        yield number, line
+        except (OSError, EOFError, zstandard.ZstdError) as fault:
+            raise unreadable(self.name, fault) from fault
+
+    def json_lines(self) -> Iterator[tuple[int, Any]]:
+        """Decoded JSON of every line; a line that is no JSON (a truncated one, say) is an error."""
+        decode = msgspec.json.Decoder().decode
+        for number, line in self.lines():
+            try:
+                value = decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+                raise InputError(
+                    f"not valid JSON: {fault}", path=self.name, row=number
+                ) from fault
+            yield number, value
+
+    def json(self) -> Any:
+        """The whole file as one JSON value."""
+        try:
+            return json.loads(self.read_bytes())
+        except json.JSONDecodeError as fault:
+            raise InputError(
+                f"not valid JSON: {fault.msg} (column {fault.colno})",
+                path=self.name,
+                row=fault.lineno,
+            ) from fault
+        except (UnicodeDecodeError, RecursionError) as fault:
+            raise InputError(f"not valid JSON: {fault}", path=self.name) from fault
+
+
+def unreadable(name: str, fault: BaseException) -> InputError:
+    """The error for a file that cannot be opened, read or decompressed."""
+    said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+    return InputError(f"cannot be read: {said}", path=name)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user may set for a reader.
+
+    `columns` maps our column names to the file's (``--map session=trace_id``); `count_tokens`
+    counts text that the log gives no count for, and `tokenizer` names it.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    count_tokens: Callable[[str], int] = estimate_tokens
+    tokenizer: str = CHARACTERS_PER_TOKEN_NAME
+
+
+class Reader(Protocol):
+    """One format. Modules in this package hold one reader each and name it in `REGISTRY`."""
+
+    @property
+    def name(self) -> str:
+        """What ``--format`` calls it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What is taken from where, and what is recounted, inferred or left out."""
+        ...
+
+    def recognises(self, file: SourceFile) -> bool:
+        """Whether the file looks like this format, by content (`file.head`), not by name alone."""
+        ...
+
+    def read(
+        self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
+    ) -> None:
+        """Push what all files hold; they are in order of name, and come together so that files
+        which belong to one session (a lead and its sub-agents) can be joined.
+
+        Files with nothing in them are skipped through `builder.skip`; a broken value raises
+        `InputError` with the file's name and row.
+        """
+        ...
