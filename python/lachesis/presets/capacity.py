@@ -71,7 +71,12 @@ def kv_capacity(
         (22888, 936837)
     """
     hardware.check_memory(memory)
-    for field, value in (("block_tokens", block_tokens), ("gpus", gpus)):
+    counts = {
+        "block_tokens": block_tokens,
+        "gpus": gpus,
+        "trim_context_tokens": trim_context_tokens,
+    }
+    for field, value in counts.items():
         if value < 1:
             raise InputError("must be at least 1", field=field, value=value)
     hbm_bytes, hbf_bytes = hardware.hbm_bytes(memory), hardware.hbf_bytes(memory)
