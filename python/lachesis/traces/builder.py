@@ -18,17 +18,17 @@ Example:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Literal
 
-from lachesis.traces.logged import Edge, LoggedRequest, LoggedSpawn, Part
-from lachesis.traces.schema import Role, Status, UsageSource
-
-if TYPE_CHECKING:
-    from lachesis.traces.trace import Trace
-
-Stripping = Literal["auto", "turn", "round", "off"]
-LEAD = 0
+from lachesis.errors import InputError
+from lachesis.traces.logged import LEAD, Edge, LoggedRequest, LoggedSpawn, Part, Stripping
+from lachesis.traces.quality import Quality
+from lachesis.traces.recovery import recover_session
+from lachesis.traces.rows import Rows
+from lachesis.traces.schema import EdgeKind, Role, Status, UsageSource
+from lachesis.traces.trace import Trace, unique_name
+from lachesis.traces.validate import validate
 
 
 class SessionBuilder:
@@ -46,6 +46,7 @@ class SessionBuilder:
         stripping: Stripping,
         recorded_delays: bool,
         orphan: bool,
+        quality: Quality,
     ) -> None:
         self.name = name
         self.workload = workload
@@ -58,6 +59,10 @@ class SessionBuilder:
         self.orphan = orphan
         self.requests: list[LoggedRequest] = []
         self.spawns: dict[Hashable, LoggedSpawn] = {}
+        self._latest: dict[Hashable, int] = {}
+        self._compacted: dict[Hashable, int | None] = {}
+        self._resumed: dict[Hashable, list[int]] = {}
+        self._quality = quality
 
     def request(
         self,
@@ -84,7 +89,7 @@ class SessionBuilder:
         after: Sequence[Edge] = (),
         delay_s: float | None = None,
         compacts: bool = False,
-        rewinds: bool = False,
+        rewinds_to: int | None = None,
         row: int | str | None = None,
     ) -> int:
         """Push one provider call; returns its handle (for edges, spawns and returns).
@@ -117,19 +122,29 @@ class SessionBuilder:
                 nothing but spawns, else drawn at replay.
             compacts: this request is a compaction of its agent's context: its output becomes the
                 summary with which the next request starts.
-            rewinds: the user rewound or edited before this request, in a log without text: what
-                does not fit in the input was discarded, whatever the stripping rule would say.
+            rewinds_to: in a log without text, the user rewound or edited: of the agent's context
+                only what stood there when this earlier request (a handle; -1: none of them) had
+                ended is still there.
             row: where in the source it stands, for messages.
         """
-        self.requests.append(
-            LoggedRequest(
-                agent, opens_turn, parts, input_tokens, appended_tokens, carried_tokens,
-                prompt_tokens, prefix_key, output_tokens, reasoning_tokens, output_parts,
-                observations, tools, status, model, start_s, end_s, reported_cached_tokens,
-                usage_source, after, delay_s, compacts, rewinds, row,
-            )
+        logged = LoggedRequest(
+            agent, opens_turn, parts, input_tokens, appended_tokens, carried_tokens,
+            prompt_tokens, prefix_key, output_tokens, reasoning_tokens, output_parts,
+            observations, tools, status, model, start_s, end_s, reported_cached_tokens,
+            usage_source, after, delay_s, compacts, rewinds_to, row,
         )  # fmt: skip
-        return len(self.requests) - 1
+        if agent in self._compacted:
+            logged.after_compaction = True
+            logged.summary_tokens = self._compacted.pop(agent)
+        if agent in self._resumed:
+            for resumed_by in self._resumed.pop(agent):
+                logged.extra_edges.append(Edge(resumed_by, EdgeKind.SPAWN))
+        if compacts:
+            self._compacted[agent] = max(0, output_tokens - reasoning_tokens)
+        handle = len(self.requests)
+        self.requests.append(logged)
+        self._latest[agent] = handle
+        return handle
 
     def spawn(
         self,
@@ -151,27 +166,76 @@ class SessionBuilder:
         before or after the sub-agent's own requests are pushed. `tools` are tool names as the
         sub-agent's record has them (a feature of the predictor), not classes.
         """
-        raise NotImplementedError
+        self._check_handle(spawned_by, "spawned_by")
+        if agent == LEAD or agent in self.spawns:
+            raise InputError(
+                f"session {self.name}: an agent is spawned once, and the lead never",
+                path=self.source,
+                row=self.requests[spawned_by].row,
+                field="agent",
+                value=agent,
+            )
+        self.spawns[agent] = LoggedSpawn(
+            agent, role, agent_type, self.requests[spawned_by].agent, spawned_by, instruction,
+            context, instruction_tokens, context_tokens, tools, model, [], [spawned_by],
+        )  # fmt: skip
 
     def resume(self, agent: Hashable, *, resumed_by: int) -> None:
-        """The next request that is pushed for `agent` waits for `resumed_by`, a request of its parent."""
-        raise NotImplementedError
+        """The next request pushed for `agent` waits for `resumed_by`, a request of its parent."""
+        self._check_handle(resumed_by, "resumed_by")
+        self._spawn_of(agent).triggers.append(resumed_by)
+        self._resumed.setdefault(agent, []).append(resumed_by)
 
     def returns(self, agent: Hashable, *, to: int) -> None:
-        """The last request pushed so far for `agent` gives its result to request `to` of its parent.
+        """The last request pushed so far for `agent` gives its result to request `to`.
 
-        Never called for a sub-agent whose result nobody takes. A background sub-agent may return
-        to a request of a later turn. A resumed one returns several times.
+        `to` is a request of the parent. Never called for a sub-agent whose result nobody takes. A
+        background sub-agent may return to a request of a later turn, a resumed one several times.
         """
-        raise NotImplementedError
+        self._check_handle(to, "to")
+        spawn = self._spawn_of(agent)
+        latest = self._latest.get(agent)
+        if latest is None:
+            raise InputError(
+                f"session {self.name}: it returns before its first request",
+                path=self.source,
+                field="agent",
+                value=agent,
+            )
+        if to not in spawn.returns:
+            spawn.returns.append(to)
+        self.requests[to].extra_edges.append(Edge(latest, EdgeKind.RETURN))
 
     def compacted(self, agent: Hashable = LEAD, *, summary_tokens: int | None = None) -> None:
-        """The context of `agent` was compacted after its last pushed request, by a call that the log lacks."""
-        raise NotImplementedError
+        """The context of `agent` was compacted after its last pushed request.
+
+        For logs that lack the compaction call itself, or tell the summary's length (which then
+        wins over the call's output).
+        """
+        self._compacted[agent] = summary_tokens
 
     def exclude(self, reason: str, count: int = 1) -> None:
         """Count calls that are no requests (greetings, synthetic rows, copied steps, warm-ups)."""
-        raise NotImplementedError
+        self._quality.excluded[reason] += count
+
+    def _check_handle(self, handle: int, field: str) -> None:
+        if not 0 <= handle < len(self.requests):
+            raise InputError(
+                f"session {self.name}: must be a request that was pushed before",
+                path=self.source,
+                field=field,
+                value=handle,
+            )
+
+    def _spawn_of(self, agent: Hashable) -> LoggedSpawn:
+        if agent not in self.spawns:
+            raise InputError(
+                f"session {self.name}: no spawn names this agent",
+                path=self.source,
+                field="agent",
+                value=agent,
+            )
+        return self.spawns[agent]
 
 
 class TraceBuilder:
@@ -185,7 +249,9 @@ class TraceBuilder:
     def __init__(self, *, source: str, tokenizer: str = "as reported") -> None:
         self.source = source
         self.tokenizer = tokenizer
+        self.quality = Quality()
         self.sessions: list[SessionBuilder] = []
+        self._names: Counter[str] = Counter()
 
     def session(
         self,
@@ -204,27 +270,70 @@ class TraceBuilder:
 
         `stripping`: ``turn`` (reasoning removed when a turn ends), ``round`` (after every
         request), ``off``, or ``auto``: recognised from parts, or from a fall of input tokens.
+        `recorded_delays`: edges take their delays from recorded times where there are any.
         `orphan`: a sub-agent without a lead, a session of its own; counted.
         A session without requests is skipped and counted.
         """
-        raise NotImplementedError
+        opened = SessionBuilder(
+            unique_name(name, self._names),
+            workload=workload,
+            harness=harness,
+            source=self.source if source is None else source,
+            starts_midway=starts_midway,
+            ends_open=ends_open,
+            stripping=stripping,
+            recorded_delays=recorded_delays,
+            orphan=orphan,
+            quality=self.quality,
+        )
+        self.sessions.append(opened)
+        return opened
 
     def drop(self, reason: str, count: int = 1) -> None:
         """Count rows of the source that were dropped."""
-        raise NotImplementedError
+        self.quality.dropped[reason] += count
 
     def exclude(self, reason: str, count: int = 1) -> None:
         """Count calls that are no requests, outside any session."""
-        raise NotImplementedError
+        self.quality.excluded[reason] += count
 
     def fill(self, field: str, how: str, count: int = 1) -> None:
         """Count values that the log lacks and that were filled in, and how."""
-        raise NotImplementedError
+        self.quality.fill(field, how, count)
 
     def skip(self, path: str, reason: str) -> None:
         """Record a file that was skipped."""
-        raise NotImplementedError
+        self.quality.skipped[path] = reason
 
     def build(self) -> Trace:
-        """The trace; raises `InputError` if no session has a request."""
-        raise NotImplementedError
+        """The trace, validated; raises `InputError` if no session has a request."""
+        rows = Rows()
+        for session in self.sessions:
+            if not session.requests:
+                self.quality.empty_sessions += 1
+                continue
+            self.quality.orphan_subagents += session.orphan
+            recover_session(session, rows, self.quality)
+        if not rows.sessions["session"]:
+            raise InputError(nothing_remains(self.quality), path=self.source)
+        self.quality.requests.update(rows.requests["usage_source"])
+        trace = Trace(
+            **rows.tables(),
+            source=self.source,
+            tokenizer=self.tokenizer,
+            quality=self.quality,
+        )
+        validate(trace, self.source)
+        return trace
+
+
+def nothing_remains(quality: Quality) -> str:
+    """The message for an input in which there is no request, with what was left out and why."""
+    reasons = [
+        f"{count} × {reason}"
+        for reason, count in sorted((quality.excluded + quality.dropped).items())
+    ]
+    reasons += [f"{path}: {reason}" for path, reason in sorted(quality.skipped.items())[:3]]
+    if quality.empty_sessions:
+        reasons.append(f"{quality.empty_sessions} empty sessions")
+    return "no request remains" + (f" (left out: {'; '.join(reasons)})" if reasons else "")

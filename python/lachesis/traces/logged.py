@@ -10,9 +10,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lachesis.traces.schema import EdgeKind, Status, UsageSource
+
+#: ``turn``: reasoning leaves the context when a turn ends; ``round``: after every request.
+Stripping = Literal["auto", "turn", "round", "off"]
+#: The lead's agent key.
+LEAD = 0
 
 
 class PartKind(StrEnum):
@@ -85,7 +90,7 @@ class LoggedRequest:
     after: Sequence[Edge]
     delay_s: float | None
     compacts: bool
-    rewinds: bool
+    rewinds_to: int | None
     row: int | str | None
     # Filled by the session builder from spawn(), resume(), returns() and compacted().
     extra_edges: list[Edge] = field(default_factory=list)
@@ -108,4 +113,5 @@ class LoggedSpawn:
     context_tokens: int | None
     tools: Sequence[str]
     model: str | None
-    returns: list[int] = field(default_factory=list)
+    returns: list[int] = field(default_factory=list)  # requests of the parent
+    triggers: list[int] = field(default_factory=list)  # spawned_by, and whatever resumed it

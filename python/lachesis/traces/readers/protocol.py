@@ -89,9 +89,7 @@ class SourceFile:
             try:
                 value = decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-                raise InputError(
-                    f"not valid JSON: {fault}", path=self.name, row=number
-                ) from fault
+                raise InputError(f"not valid JSON: {fault}", path=self.name, row=number) from fault
             yield number, value
 
     def json(self) -> Any:

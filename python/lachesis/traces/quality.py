@@ -1,0 +1,78 @@
+"""What was reported, recounted, inferred, filled in, left out and skipped, with reasons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Quality:
+    """Counts that travel with a trace.
+
+    `requests` counts requests by usage source; `dropped` rows of the source by reason; `excluded`
+    calls that are no requests by reason; `filled` values that the log lacks, by field and way;
+    `skipped` files by name with the reason; `adjusted` what the builder had to change in a log
+    that contradicts itself, by kind.
+    """
+
+    requests: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    excluded: Counter[str] = field(default_factory=Counter)
+    adjusted: Counter[str] = field(default_factory=Counter)
+    filled: dict[str, Counter[str]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    orphan_subagents: int = 0
+    empty_sessions: int = 0
+
+    def fill(self, field_name: str, how: str, count: int = 1) -> None:
+        """Count `count` values of `field_name` filled in by `how`."""
+        self.filled.setdefault(field_name, Counter())[how] += count
+
+    def merge(self, other: Quality) -> None:
+        """Add the counts of `other`."""
+        self.requests += other.requests
+        self.dropped += other.dropped
+        self.excluded += other.excluded
+        self.adjusted += other.adjusted
+        for name, ways in other.filled.items():
+            self.filled.setdefault(name, Counter()).update(ways)
+        self.skipped.update(other.skipped)
+        self.orphan_subagents += other.orphan_subagents
+        self.empty_sessions += other.empty_sessions
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``trace import --json`` and ``trace.json`` give it; keys sorted, zero counts kept."""
+        return {
+            "reported": self.requests.get("reported", 0),
+            "recounted": self.requests.get("recounted", 0),
+            "inferred": self.requests.get("inferred", 0),
+            "dropped": sum(self.dropped.values()),
+            "dropped_reasons": dict(sorted(self.dropped.items())),
+            "excluded": sum(self.excluded.values()),
+            "excluded_reasons": dict(sorted(self.excluded.items())),
+            "adjusted": dict(sorted(self.adjusted.items())),
+            "filled": {
+                name: dict(sorted(ways.items())) for name, ways in sorted(self.filled.items())
+            },
+            "skipped_files": dict(sorted(self.skipped.items())),
+            "orphan_subagents": self.orphan_subagents,
+            "empty_sessions": self.empty_sessions,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Quality:
+        """The inverse of `to_json`."""
+        return cls(
+            requests=Counter(
+                {key: value[key] for key in ("reported", "recounted", "inferred") if value[key]}
+            ),
+            dropped=Counter(value["dropped_reasons"]),
+            excluded=Counter(value["excluded_reasons"]),
+            adjusted=Counter(value["adjusted"]),
+            filled={name: Counter(ways) for name, ways in value["filled"].items()},
+            skipped=dict(value["skipped_files"]),
+            orphan_subagents=value["orphan_subagents"],
+            empty_sessions=value["empty_sessions"],
+        )
