@@ -108,21 +108,32 @@ def place(values: Floats, order_by: Floats) -> Floats:
     return placed
 
 
-def stratified_lognormal(median: float, mean: float, length: int) -> Floats:
-    """Ascending log-normal quantiles whose own mean is ``mean``, their median being ``median``.
+def stratified_lognormal(
+    median: float, mean: float, length: int, *, bulk_sigma: float = 0.0, tail_share: float = 0.0
+) -> Floats:
+    """Ascending quantiles of a law with this median, whose own mean is ``mean`` exactly.
 
-    The spread is solved for this number of values, since the middles of a finite number of strata
-    understate the mean of a heavy tail. Raises ``InputError`` when the mean is below the median.
+    A log-normal whose spread is solved for the mean; or, with ``tail_share``, a log-normal of
+    spread ``bulk_sigma`` whose highest share of values is raised by one factor, solved for the
+    mean. Solved for this number of values, since the middles of finitely many strata understate
+    the mean of a heavy tail. Raises ``InputError`` when the mean cannot be met.
 
     >>> sample = stratified_lognormal(976, 1519, 313)
     >>> round(float(sample.mean())), round(float(np.median(sample)))
     (1519, 976)
     """
-    if mean < median:
-        raise InputError(f"log-normal: mean = {mean}, must be at least the median {median}")
     scores = strata(length)
-    sigma = solve(lambda s: float(median * np.exp(s * scores).mean()), mean, 0.0, 12.0)
-    return median * np.exp(sigma * scores)
+    if tail_share == 0.0:
+        if mean < median:
+            raise InputError(f"must be at least the median {median}", field="mean", value=mean)
+        sigma = solve(lambda s: float(median * np.exp(s * scores).mean()), mean, 0.0, 12.0)
+        return median * np.exp(sigma * scores)
+    bulk = median * np.exp(bulk_sigma * scores)
+    tail = np.arange(length) >= length - max(1, round(tail_share * length))
+    factor = (mean * length - float(bulk[~tail].sum())) / float(bulk[tail].sum())
+    if factor < 1.0:
+        raise InputError("leaves no room for a tail", field="mean", value=mean)
+    return np.where(tail, bulk * factor, bulk)
 
 
 def solve(value_at: Callable[[float], float], target: float, low: float, high: float) -> float:
@@ -188,8 +199,10 @@ def apportion(totals: Ints, weights: Floats, lengths: Ints, minimum: int = 0) ->
     if np.any(spare < 0) or np.any((lengths == 0) & (totals != 0)):
         group = int(np.argmax((spare < 0) | ((lengths == 0) & (totals != 0))))
         raise InputError(
-            f"apportionment: group {group}, total = {int(totals[group])}, "
-            f"must be at least {minimum} x {int(lengths[group])} items"
+            f"must be at least {minimum} for each of {int(lengths[group])} items",
+            row=f"group {group}",
+            field="total",
+            value=int(totals[group]),
         )
     group_of = np.repeat(np.arange(len(lengths)), lengths)
     weight_sums = np.bincount(group_of, weights=weights, minlength=len(lengths))
@@ -204,9 +217,7 @@ def apportion(totals: Ints, weights: Floats, lengths: Ints, minimum: int = 0) ->
     return minimum + whole + (rank < left[group_of])
 
 
-def whole_numbers(
-    shape: Callable[[float], Floats], total: int, minimum: int, maximum: int
-) -> Ints:
+def whole_numbers(shape: Callable[[float], Floats], total: int, minimum: int, maximum: int) -> Ints:
     """Whole numbers in ``[minimum, maximum]`` that follow a shape and sum to ``total`` exactly.
 
     ``shape`` gives the values for a log scale; it is solved so that the clipped values sum to the
@@ -219,8 +230,9 @@ def whole_numbers(
     count = len(shape(0.0))
     if not minimum * count <= total <= maximum * count:
         raise InputError(
-            f"whole numbers: total = {total}, must lie between {minimum} and {maximum} "
-            f"for each of {count} items"
+            f"must lie between {minimum} and {maximum} for each of {count} items",
+            field="total",
+            value=total,
         )
     values = clipped(solve(lambda s: float(clipped(s).sum()), float(total), -20.0, 20.0))
     whole = np.floor(values).astype(np.int64)

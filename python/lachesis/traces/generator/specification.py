@@ -16,6 +16,7 @@ from typing import Annotated, Generic, TypeVar
 import msgspec
 
 from lachesis.errors import InputError
+from lachesis.traces.generator.draws import Floats, stratified_lognormal
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 SPECIFICATION_DIRECTORY = DATA_DIRECTORY / "specifications"
@@ -29,14 +30,14 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Whole = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Sourced(msgspec.Struct, Generic[T], forbid_unknown_fields=True, frozen=True):
+class Sourced(msgspec.Struct, Generic[T], forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A value and where it comes from."""
 
     value: T
     source: Annotated[str, msgspec.Meta(min_length=4)]
 
 
-class Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Table 3's row: what the corpus meets exactly."""
 
     sessions: Sourced[Count]
@@ -45,32 +46,51 @@ class Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     tokens_processed: Sourced[Count] | None = None
 
 
-class Spread(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A log-normal by its median and mean (tokens)."""
+class Tail(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The highest ``share`` of the values is raised by one factor, which the mean decides."""
+
+    share: Share
+    bulk_sigma: NotNegative
+    """Spread of the logarithm before the tail is raised."""
+
+
+class Spread(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A law by its median and mean (tokens): a log-normal, or one whose top share is raised."""
 
     median: Sourced[Positive]
     mean: Sourced[Positive]
+    tail: Sourced[Tail] | None = None
+
+    def values(self, length: int) -> Floats:
+        """``length`` values of the law, ascending."""
+        shape = {}
+        if self.tail is not None:
+            shape = {
+                "bulk_sigma": self.tail.value.bulk_sigma,
+                "tail_share": self.tail.value.share,
+            }
+        return stratified_lognormal(self.median.value, self.mean.value, length, **shape)
 
 
-class ToolClass(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class ToolShare(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One tool class and the share of calls that go to it."""
 
     name: str
     share: Share
 
 
-class TurnsPerSession(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """How many turns a session has: one more than a negative binomial, clipped."""
+class TurnsPerSession(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """How many turns a session has: a clipped log-normal."""
 
-    total: Sourced[Count] | None
+    total: Sourced[Count] | None = None
     """All turns of the workload; absent when they follow from tokens written and Figure 4(b)."""
     minimum: Sourced[Count]
     maximum: Sourced[Count]
     sigma: Sourced[NotNegative]
-    """Spread of the logarithm of the turns beyond the minimum."""
+    """Spread of the logarithm of a session's turns."""
 
 
-class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A single agent in a multi-turn session whose harness strips reasoning at turn end."""
 
     turns: TurnsPerSession
@@ -89,12 +109,13 @@ class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     user_tokens: Spread
     observation_share: Sourced[Share]
     """Observations' share of what a turn with tool calls carries beyond the user's text."""
-    own_prompt_sigma: Sourced[NotNegative] | None
+    shared_prompt_tokens: Sourced[Count]
+    tools: Sourced[list[ToolShare]]
+    own_prompt_sigma: Sourced[NotNegative] | None = None
     """Spread of the logarithm of a session's own tool set; absent where prompts are shared."""
-    tools: Sourced[list[ToolClass]]
 
 
-class Lead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Lead(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Agent 0 of a multi-agent session."""
 
     share_of_writes: Sourced[Share]
@@ -109,7 +130,7 @@ class Lead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     prompt_tokens: Sourced[Whole]
 
 
-class Worker(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Worker(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Sub-agents that carry out a delegated task."""
 
     per_session: Sourced[Positive]
@@ -137,10 +158,10 @@ class Worker(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     instruction_tokens: Spread
     context_tokens: Spread
     prompt_tokens: Sourced[Whole]
-    tools: Sourced[list[ToolClass]]
+    tools: Sourced[list[ToolShare]]
 
 
-class Reviewer(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Reviewer(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One sub-agent after each worker, given a share of the finished trace as its prompt."""
 
     trace_share: Sourced[Share]
@@ -149,7 +170,7 @@ class Reviewer(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     prompt_tokens: Sourced[Whole]
 
 
-class Structural(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Structural(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A lead that delegates to workers, each of which a reviewer follows."""
 
     lead: Lead
@@ -157,7 +178,7 @@ class Structural(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     reviewer: Reviewer
 
 
-class Specification(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Specification(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One workload."""
 
     name: str
@@ -187,7 +208,7 @@ def load(name: str) -> Specification:
     58
     """
     if name not in names():
-        raise InputError(f"corpus: name = {name!r}, must be one of {', '.join(names())}")
+        raise InputError(f"must be one of {', '.join(names())}", field="corpus", value=name)
     return read(SPECIFICATION_DIRECTORY / f"{name}.toml")
 
 
@@ -197,9 +218,9 @@ def read(path: Path) -> Specification:
         document = tomllib.loads(path.read_text("utf-8"))
         specification = msgspec.convert(document, Specification)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"{path.name}: {error}") from error
+        raise InputError(str(error), path=path.name) from error
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise InputError(str(error.strerror), path=path) from error
     if (specification.temporal is None) == (specification.structural is None):
-        raise InputError(f"{path.name}: must have exactly one of [temporal] and [structural]")
+        raise InputError("must have exactly one of [temporal] and [structural]", path=path.name)
     return specification
