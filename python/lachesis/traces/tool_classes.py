@@ -16,16 +16,24 @@ from lachesis.traces.schema import ToolClass
 _RULES: tuple[tuple[re.Pattern[str], ToolClass], ...] = tuple(
     (re.compile(pattern), tool_class)
     for pattern, tool_class in (
-        (r"^(task|agent|spawn_agent|delegate\w*|dispatch_agent|invoke_agent)$", ToolClass.SPAWN),
-        (r"ask_?(user|human)|transfer_to_human|human_in|user_?input", ToolClass.HUMAN),
+        (
+            r"^(task|agent|sub_?agent|workflow|spawn_agent|delegate\w*|dispatch_agent|"
+            r"invoke_agent)$",
+            ToolClass.SPAWN,
+        ),
+        (
+            r"ask_?(user|human)|transfer_to_human|human_in|user_?input|^exit_plan_mode$",
+            ToolClass.HUMAN,
+        ),
         (r"^(calculat\w*|math\w*|compute|eval_expression)$", ToolClass.CALCULATOR),
         (r"(generate|create|edit|draw)_image|image_gen|stable_diffusion|dall", ToolClass.IMAGE),
         (r"text_to_speech|\btts\b|speech|transcribe", ToolClass.SPEECH),
         (
             r"bash|shell|terminal|exec|run_|python|command|kill|stdin|browser|click|navigate|"
             r"^(read|write|edit|multi_edit|notebook\w*|glob|grep|ls|todo\w*|str_replace\w*|"
-            r"apply_patch|think|exit_plan_mode|enter_plan_mode|update_plan|submit|skill|"
-            r"slash_?command|tool_search)$",
+            r"apply_patch|think|enter_plan_mode|update_plan|submit|finish|skill|slash_?command|"
+            r"tool_search|structured_output|task_(output|stop|create|update|list|get)|"
+            r"mark_task_complete|monitor|sleep|wait)$",
             ToolClass.ENVIRONMENT,
         ),
         (

@@ -1,0 +1,419 @@
+"""From the logs of one session's agents to the requests of a trace.
+
+Shared by the readers of Claude Code transcripts and of ATIF, so that the same session gives the
+same requests from either.
+
+- Sub-agents hang under the call that spawned them: by the agent's id where the harness notes it
+  beside the result, by the workflow run, else by the instruction (equal, then contained). What
+  hangs under nobody is an orphan and becomes a session of its own.
+- A sub-agent's later instructions are resumptions: each starts a *leg*, matched in order to the
+  calls that name the agent again.
+- A return goes to the parent's call that first had the result in its input: that of the tool, or
+  for a background agent the notification or the task's output.
+- A compaction that is logged as an agent becomes a request of the agent that it compacts, before
+  the call that starts from the summary.
+- Requests are pushed so that every one comes after those that it waits for, else in order of time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from lachesis.traces.builder import SessionBuilder, TraceBuilder
+from lachesis.traces.logged import LEAD
+from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round, ToolUse
+from lachesis.traces.readers.subagent_links import SubagentLinks
+from lachesis.traces.schema import Role
+from lachesis.traces.tool_classes import tool_class
+
+#: Not part of the visible text: it is the prompt itself, or (a result) has no place before it.
+_NOT_VISIBLE: Final = frozenset({InputKind.RESULT, InputKind.SYSTEM})
+_REVIEWER: Final = re.compile(r"review|critic|verif", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Spawn:
+    """A call that starts or resumes `agent`."""
+
+    parent: AgentLog
+    round_index: int
+    use: ToolUse
+    agent: AgentLog
+
+
+@dataclass(slots=True)
+class SessionLogs:
+    """The logs of one session, and what is known of who spawned whom.
+
+    `lead` is None where only sub-agents were logged. `compacted_agent` says whose context a
+    compaction agent compacts, `run_of_agent` to which workflow run an agent belongs, and
+    `use_of_agent` which tool call started it; all are keyed by agent.
+    """
+
+    name: str
+    source: str
+    harness: str
+    lead: AgentLog | None = None
+    agents: dict[str, AgentLog] = field(default_factory=dict)
+    compacted_agent: dict[str, AgentLog] = field(default_factory=dict)
+    links: SubagentLinks = field(default_factory=SubagentLinks)
+    run_of_agent: dict[str, str] = field(default_factory=dict)
+    use_of_agent: dict[str, str] = field(default_factory=dict)
+
+
+def place_compactions(logs: SessionLogs) -> None:
+    """Move the rounds of compaction agents into the logs of the agents that they compact."""
+    for key in sorted(key for key, log in logs.agents.items() if log.is_compaction):
+        log = logs.agents[key]
+        owner = logs.compacted_agent.get(key, logs.lead)
+        for logged in log.rounds:
+            logged.compacts = True
+        if owner is None or owner is log:
+            continue  # stays an orphan
+        del logs.agents[key]
+        for logged in log.rounds:
+            owner.rounds.insert(_position(owner.rounds, logged), logged)
+
+
+def _position(rounds: list[Round], compaction: Round) -> int:
+    time_s = compaction.last_s
+    for index, logged in enumerate(rounds):
+        if time_s is not None and logged.first_s is not None and logged.first_s < time_s:
+            continue
+        preceded = index > 0 and rounds[index - 1].compacts
+        if logged.has(InputKind.SUMMARY) and not preceded:
+            return index
+        if time_s is not None and logged.first_s is not None:
+            return index
+    return len(rounds)
+
+
+def find_spawns(logs: SessionLogs) -> dict[str, list[Spawn]]:
+    """Give every sub-agent the calls that started and resumed it, in order of time."""
+    spawns: dict[str, list[Spawn]] = {}
+    open_calls: list[tuple[AgentLog, int, ToolUse]] = []
+    everyone = ([logs.lead] if logs.lead is not None else []) + list(logs.agents.values())
+    by_run: dict[str, list[str]] = {}
+    for agent, run in logs.run_of_agent.items():
+        by_run.setdefault(run, []).append(agent)
+    use_owner = {use: agent for agent, use in logs.use_of_agent.items()}
+    for parent in everyone:
+        for index, logged in enumerate(parent.rounds):
+            for use in logged.tool_uses:
+                if use.spawn is None:
+                    continue
+                named = logs.links.agents.get(use.id) or use_owner.get(use.id)
+                names = [named or use.spawn.resumes or ""]
+                if use.id in logs.links.runs:
+                    names = by_run.get(logs.links.runs[use.id], [])
+                known = [name for name in names if name in logs.agents]
+                for name in known:
+                    agent_log = logs.agents[name]
+                    if agent_log is not parent:
+                        spawns.setdefault(name, []).append(Spawn(parent, index, use, agent_log))
+                if not known and use.spawn.resumes is None:
+                    open_calls.append((parent, index, use))
+    _match_instructions(logs, spawns, open_calls)
+    for found in spawns.values():
+        found.sort(key=lambda spawn: _moment(spawn.parent.rounds[spawn.round_index]))
+    return spawns
+
+
+def _match_instructions(
+    logs: SessionLogs,
+    spawns: dict[str, list[Spawn]],
+    open_calls: list[tuple[AgentLog, int, ToolUse]],
+) -> None:
+    waiting = [log for name, log in logs.agents.items() if name not in spawns]
+    waiting.sort(key=lambda log: log.first_s)
+    for exactly in (True, False):
+        for log in list(waiting):
+            said = (log.instruction or "").strip()
+            for candidate in open_calls:
+                parent, index, use = candidate
+                asked = use.spawn.prompt.strip() if use.spawn is not None else ""
+                if parent is log or not asked:
+                    continue
+                if said == asked or (not exactly and asked in said):
+                    spawns[log.agent] = [Spawn(parent, index, use, log)]
+                    open_calls.remove(candidate)
+                    waiting.remove(log)
+                    break
+
+
+def _moment(logged: Round) -> float:
+    for time_s in (logged.start_s, logged.first_s, logged.last_s):
+        if time_s is not None:
+            return time_s
+    return float("inf")
+
+
+def families(logs: SessionLogs, spawns: dict[str, list[Spawn]]) -> list[list[AgentLog]]:
+    """Group the logs by the root that they descend from; the lead's family first, root first."""
+    parent_of = {name: found[0].parent for name, found in spawns.items()}
+    members: dict[int, list[AgentLog]] = {}
+    roots: list[AgentLog] = []
+    if logs.lead is not None:
+        roots.append(logs.lead)
+    for name, log in sorted(logs.agents.items(), key=lambda item: (item[1].first_s, item[0])):
+        passed = {id(log)}
+        above = log
+        while above.agent in parent_of and above is not logs.lead:
+            above = parent_of[above.agent]
+            if id(above) in passed:
+                # Agents that spawn each other: a damaged log. Each stands for itself.
+                spawns.pop(name, None)
+                above = log
+                break
+            passed.add(id(above))
+        if above is log:
+            roots.append(log)
+        members.setdefault(id(above), []).append(log)
+    grouped = []
+    for root in roots:
+        rest = [log for log in members.get(id(root), []) if log is not root]
+        grouped.append([root, *rest])
+    return grouped
+
+
+class _Pusher:
+    """Pushes the requests of one family, in an order that respects who waits for whom."""
+
+    def __init__(
+        self,
+        builder: TraceBuilder,
+        session: SessionBuilder,
+        family: list[AgentLog],
+        spawns: dict[str, list[Spawn]],
+        logs: SessionLogs,
+        meter: Meter,
+    ) -> None:
+        self.builder = builder
+        self.session = session
+        self.root = family[0]
+        self.family = family
+        self.spawns = {log.agent: spawns[log.agent] for log in family[1:] if log.agent in spawns}
+        self.version = next((log.version for log in family if log.version), "unknown")
+        self.meter = meter
+        self.handles: dict[tuple[int, int], int] = {}
+        self.handle_of_round: dict[int, int] = {}
+        self.next_index = {id(log): 0 for log in family}
+        # What a result may call an agent, or the agents of a workflow run.
+        self.by_name = {log.agent: [log] for log in family[1:]}
+        for task, run in logs.links.run_of_task.items():
+            self.by_name[task] = [
+                log for log in family[1:] if logs.run_of_agent.get(log.agent) == run
+            ]
+        self.legs = {id(log): _leg_starts(log) for log in family}
+        self.returned: set[tuple[str, int]] = set()
+        self.base_s = min((log.first_s for log in family), default=0.0)
+        if self.base_s == float("inf"):
+            self.base_s = 0.0
+
+    def push_all(self) -> None:
+        order = {id(log): position for position, log in enumerate(self.family)}
+        waiting = [
+            (_moment(log.rounds[0]), order[id(log)], log) for log in self.family if log.rounds
+        ]
+        heapq.heapify(waiting)
+        blocked: list[tuple[float, int, AgentLog]] = []
+        while waiting or blocked:
+            if not waiting:
+                # Only a return can be out of order here, for spawns form a tree; let it go.
+                entry = min(
+                    (entry for entry in blocked if self._spawned(entry[2])), key=lambda e: e[:2]
+                )
+                blocked.remove(entry)
+                self._push(entry[2])
+            else:
+                entry = heapq.heappop(waiting)
+                if not self._ready(entry[2]):
+                    blocked.append(entry)
+                    continue
+                self._push(entry[2])
+            for again in blocked:
+                heapq.heappush(waiting, again)
+            blocked = []
+            log = entry[2]
+            index = self.next_index[id(log)]
+            if index < len(log.rounds):
+                heapq.heappush(waiting, (_moment(log.rounds[index]), order[id(log)], log))
+
+    def _leg(self, log: AgentLog, index: int) -> int:
+        return sum(1 for start in self.legs[id(log)] if start <= index) - 1
+
+    def _leg_spawn(self, log: AgentLog, index: int) -> Spawn | None:
+        """Find the call that starts the leg which begins at this round."""
+        starts = self.legs[id(log)]
+        if log is self.root or index not in starts:
+            return None
+        found = self.spawns.get(log.agent, [])
+        leg = starts.index(index)
+        return found[leg] if leg < len(found) else None
+
+    def _spawned(self, log: AgentLog) -> bool:
+        spawn = self._leg_spawn(log, self.next_index[id(log)])
+        return spawn is None or (id(spawn.parent), spawn.round_index) in self.handles
+
+    def _ready(self, log: AgentLog) -> bool:
+        if not self._spawned(log):
+            return False
+        index = self.next_index[id(log)]
+        return all(self.next_index[id(agent)] > last for agent, last in self._returns(log, index))
+
+    def _returns(self, log: AgentLog, index: int) -> Iterable[tuple[AgentLog, int]]:
+        """Yield the sub-agents whose results are in this round's input, and their last rounds."""
+        named = [given.returns_agent for given in log.rounds[index].inputs if given.returns_agent]
+        for agent in (agent for name in named for agent in self.by_name.get(name, [])):
+            calls = [
+                spawn
+                for spawn in self.spawns.get(agent.agent, [])
+                if spawn.parent is log and spawn.round_index < index
+            ]
+            if not calls:
+                continue
+            starts = self.legs[id(agent)]
+            leg = min(self.spawns[agent.agent].index(calls[-1]), len(starts) - 1)
+            last = starts[leg + 1] - 1 if leg + 1 < len(starts) else len(agent.rounds) - 1
+            yield agent, last
+
+    def _push(self, log: AgentLog) -> None:
+        index = self.next_index[id(log)]
+        logged = log.rounds[index]
+        agent = LEAD if log is self.root else log.agent
+        before = log.rounds[index - 1] if index else None
+        spawn = self._leg_spawn(log, index)
+        if spawn is not None:
+            by = self.handles.get((id(spawn.parent), spawn.round_index))
+            if by is not None and index == 0:
+                self._spawn(log, spawn, by)
+            elif by is not None:
+                self.session.resume(agent, resumed_by=by)
+        if logged.has(InputKind.SUMMARY) and before is not None and not before.compacts:
+            summary = sum(g.tokens for g in logged.inputs if g.kind is InputKind.SUMMARY)
+            self.builder.fill(
+                "compaction request", "not in the log; the summary's text stands for it"
+            )
+            self.session.compacted(agent, summary_tokens=max(1, round(summary)))
+        handle = self._request(log, logged, before, agent)
+        self.handles[id(log), index] = handle
+        self.handle_of_round[id(logged)] = handle
+        for child, last in self._returns(log, index):
+            leg = self._leg(child, last)
+            if self.next_index[id(child)] > last and (child.agent, leg) not in self.returned:
+                self.returned.add((child.agent, leg))
+                self.session.returns(child.agent, to=handle)
+        self.next_index[id(log)] = index + 1
+
+    def _spawn(self, log: AgentLog, spawn: Spawn, by: int) -> None:
+        asked = spawn.use.spawn
+        instruction = (asked.prompt if asked is not None else "") or log.instruction
+        agent_type = log.agent_type or (asked.agent_type if asked is not None else None)
+        log.agent_type = agent_type
+        description = asked.description if asked is not None else None
+        model = asked.model if asked is not None else None
+        reviewer = _REVIEWER.search(agent_type or "") is not None
+        self.session.spawn(
+            log.agent,
+            spawned_by=by,
+            role=Role.REVIEWER if reviewer else Role.WORKER,
+            agent_type=agent_type or description,
+            instruction=instruction,
+            instruction_tokens=round(self.meter(instruction)) if instruction else None,
+            tools=asked.tools if asked is not None else (),
+            model=model or log.rounds[0].model,
+        )
+
+    def _request(self, log: AgentLog, logged: Round, before: Round | None, agent: str | int) -> int:
+        held = (before.input_tokens or 0) + (before.output_tokens or 0) if before else 0
+        inputs = logged.input_tokens or 1
+        prompt_tokens = None
+        if before is None and not log.starts_midway:
+            visible = sum(g.tokens for g in logged.inputs if g.kind not in _NOT_VISIBLE)
+            prompt_tokens = min(logged.cached_tokens or max(1, inputs - round(visible)), inputs)
+            how = "the first cache hit" if logged.cached_tokens else "input less visible text"
+            self.builder.fill("prompt_tokens", how)
+        kind = "lead" if log is self.root else log.agent_type or "sub-agent"
+        # The log's word alone is not enough: an input that holds everything was not rewound.
+        shrank = logged.rewinds and inputs < held and not logged.has(InputKind.SUMMARY)
+        return self.session.request(
+            agent=agent,
+            opens_turn=log is self.root and _opens_turn(logged),
+            input_tokens=inputs,
+            prompt_tokens=prompt_tokens,
+            prefix_key=f"{self.session.harness} {self.version} {kind}" if prompt_tokens else None,
+            output_tokens=logged.output_tokens or 1,
+            reasoning_tokens=round(logged.reasoning_tokens),
+            observations=sum(1 for g in logged.inputs if g.kind is InputKind.RESULT),
+            tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
+            status=logged.status,
+            model=logged.model,
+            start_s=self._relative(logged.start_s),
+            end_s=self._relative(logged.last_s),
+            reported_cached_tokens=logged.cached_tokens,
+            usage_source=logged.usage_source,
+            delay_s=_delay_s(logged, before) if before is not None else None,
+            compacts=logged.compacts,
+            rewinds_to=self._rewinds_to(logged) if shrank else None,
+            row=logged.row,
+        )
+
+    def _rewinds_to(self, logged: Round) -> int:
+        if logged.extends is None:
+            return -1
+        return self.handle_of_round.get(id(logged.extends), -1)
+
+    def _relative(self, time_s: float | None) -> float | None:
+        return None if time_s is None else round(time_s - self.base_s, 6)
+
+
+def _opens_turn(logged: Round) -> bool:
+    # A compaction's instruction is a user message too, but nobody typed it.
+    typed = logged.has(InputKind.PROMPT) or logged.has(InputKind.COMMAND)
+    return typed and not logged.compacts
+
+
+def _leg_starts(log: AgentLog) -> list[int]:
+    starts = [index for index, logged in enumerate(log.rounds) if _opens_turn(logged)]
+    return starts if starts and starts[0] == 0 else [0, *starts]
+
+
+def _delay_s(logged: Round, before: Round) -> float | None:
+    """Wait between the end of the agent's previous call and this one, without sub-agents' time.
+
+    None where the log has no time for it, and something but a spawn was waited for.
+    """
+    ended_s = before.last_s
+    spawning = {use.id for use in before.tool_uses if use.spawn is not None}
+    waited = [given for given in logged.inputs if given.tool_use_id not in spawning]
+    if not waited:
+        return 0.0
+    if ended_s is None:
+        return None
+    typed = [given for given in waited if given.kind is not InputKind.RESULT]
+    known = [given.time_s for given in waited if given.time_s is not None]
+    if not known or (len(known) < len(waited) and not typed):
+        return None
+    return round(max(0.0, max(known) - ended_s), 6)
+
+
+def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workload: str) -> None:
+    """Push one session, and one more for every orphan among its sub-agents."""
+    spawns = find_spawns(logs)
+    for family in families(logs, spawns):
+        root = family[0]
+        orphan = root is not logs.lead
+        session = builder.session(
+            f"{logs.name}/{root.agent}" if orphan else logs.name,
+            workload=workload,
+            harness=logs.harness,
+            source=root.name,
+            starts_midway=root.starts_midway or root.rounds[0].has(InputKind.SUMMARY),
+            ends_open=bool(root.rounds[-1].tool_uses),
+            orphan=orphan,
+        )
+        _Pusher(builder, session, family, spawns, logs, meter).push_all()

@@ -1,0 +1,332 @@
+"""One Claude Code transcript file, as the logs of the agents that it tells of.
+
+A main transcript tells of the lead and, in versions that wrote them inline, of side chains; an
+`agent-ID.jsonl` tells of one sub-agent. Lines of one message are merged here, user rows are told
+apart, and each call learns which earlier output its context continues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from lachesis.traces.readers.agent_log import (
+    AgentLog,
+    InputKind,
+    LoggedInput,
+    Meter,
+    Round,
+    ToolUse,
+    arguments_tokens,
+    finished_task,
+    input_kind,
+)
+from lachesis.traces.readers.claude_code_rows import (
+    AttachmentRow,
+    Block,
+    QueueRow,
+    Row,
+    RowHead,
+    result_text,
+    rows,
+    seconds,
+    tool_use_result,
+)
+from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.readers.subagent_links import SubagentLinks, needs_result, tool_use
+
+LEAD_LOG: Final = ""
+_JOINT: Final = "\n\n"  # between the blocks of a message
+SYNTHETIC_MODEL: Final = "<synthetic>"
+
+
+@dataclass(slots=True)
+class SeenCalls:
+    """Rows and calls read so far in the whole import: resumed and forked sessions repeat them."""
+
+    uuids: set[str] = field(default_factory=set)
+    calls: dict[str, AgentLog] = field(default_factory=dict)
+
+
+class _Thread:
+    """A log that is being read."""
+
+    __slots__ = ("calls", "last", "log", "texts", "tools")
+
+    def __init__(self, log: AgentLog) -> None:
+        self.log = log
+        self.calls: dict[str, Round] = {}
+        self.tools: dict[str, ToolUse] = {}
+        self.last: Round | None = None
+        self.texts = 0  # text blocks of the last call
+
+
+class Transcript:
+    """The logs of one file.
+
+    Attributes:
+        logs: by agent; the lead's under `LEAD_LOG`. Empty logs are left out.
+        links: which call spawned which agent.
+        dropped: rows that are no part of a request, by reason.
+        excluded: calls that are no requests, by reason.
+
+    """
+
+    def __init__(self, file: SourceFile, agent: str | None, seen: SeenCalls, meter: Meter) -> None:
+        self.file = file
+        self.logs: dict[str, AgentLog] = {}
+        self.links = SubagentLinks()
+        self.dropped: Counter[str] = Counter()
+        self.excluded: Counter[str] = Counter()
+        self._seen = seen
+        self._meter = meter
+        self._fixed_agent = agent
+        self._threads: dict[str, _Thread] = {}
+        # Row → thread and the call whose output the row follows.
+        self._place: dict[str, tuple[_Thread, Round | None]] = {}
+        self._queued: list[tuple[float, str]] = []
+        self._side_chains = 0
+        self._excluded_calls: set[str] = set()
+        self.first_parent: str | None = None
+        self._read()
+
+    def log_of_row(self, uuid: str | None) -> AgentLog | None:
+        """Find the log that a row of this file belongs to."""
+        place = self._place.get(uuid) if uuid else None
+        return place[0].log if place else None
+
+    def _read(self) -> None:
+        main = self._thread(self._fixed_agent or LEAD_LOG)
+        truncated: list[str] = []
+        place = self._place
+        for number, head, row in rows(self.file, truncated):
+            if isinstance(row, Row):
+                self._conversation_row(number, head, row, main)
+                continue
+            if head.uuid:
+                place[head.uuid] = place.get(head.parent_uuid or "", (main, None))
+            if isinstance(row, AttachmentRow):
+                self._attachment(row, main)
+            elif isinstance(row, QueueRow):
+                self._queue_operation(row)
+            self.dropped[f"{head.type} row: no part of a request"] += 1
+        for reason in truncated:
+            self.dropped[reason] += 1
+        self._deliver_queued(main)
+        self.logs = {key: thread.log for key, thread in self._threads.items() if thread.log.rounds}
+
+    def _thread(self, agent: str) -> _Thread:
+        thread = self._threads.get(agent)
+        if thread is None:
+            thread = self._threads[agent] = _Thread(AgentLog(agent=agent, name=self.file.name))
+        return thread
+
+    def _thread_of(self, row: Row, main: _Thread) -> _Thread:
+        if self._fixed_agent is not None or not row.is_sidechain:
+            return main
+        if row.agent_id:
+            return self._thread(row.agent_id)
+        parent = self._place.get(row.parent_uuid or "")
+        if parent is not None and parent[0] is not main:
+            return parent[0]
+        self._side_chains += 1
+        return self._thread(f"sidechain-{self._side_chains}")
+
+    def _conversation_row(self, number: int, head: RowHead, row: Row, main: _Thread) -> None:
+        thread = self._thread_of(row, main)
+        log = thread.log
+        parent = self._place.get(row.parent_uuid or "")
+        follows = parent[1] if parent is not None and parent[0] is thread else None
+        if head.uuid:
+            if head.uuid in self._seen.uuids:
+                self._place.setdefault(head.uuid, (thread, follows))
+                self.dropped["row repeated by a resumed or forked session"] += 1
+                if not log.rounds:
+                    log.starts_midway = True
+                return
+            self._seen.uuids.add(head.uuid)
+        if not log.rounds and not log.pending:
+            self.first_parent = row.parent_uuid
+            log.session = row.session_id
+            log.version = row.version
+            if row.parent_uuid and parent is None:
+                log.starts_midway = True
+        if row.type == "assistant":
+            round_ = self._assistant_row(number, row, thread, follows)
+            follows = round_ if round_ is not None else follows
+        else:
+            self._user_row(row, thread)
+        if head.uuid:
+            self._place[head.uuid] = (thread, follows)
+
+    def _assistant_row(
+        self, number: int, row: Row, thread: _Thread, follows: Round | None
+    ) -> Round | None:
+        message = row.message
+        call = message.id or row.uuid or f"{self.file.name}:{number}"
+        if row.is_api_error_message or message.model == SYNTHETIC_MODEL:
+            if call not in self._excluded_calls:
+                self._excluded_calls.add(call)
+                reason = "API error" if row.is_api_error_message else "synthetic message"
+                self.excluded[reason] += 1
+            return None
+        logged = thread.calls.get(call)
+        if logged is None:
+            owner = self._seen.calls.get(call)
+            if owner is not None and owner is not thread.log:
+                if call not in self._excluded_calls:
+                    self._excluded_calls.add(call)
+                    self.excluded["call repeated by a resumed or forked session"] += 1
+                if not thread.log.rounds:
+                    thread.log.starts_midway = True
+                return None
+            self._seen.calls[call] = thread.log
+            logged = Round(call=call, row=number, inputs=[], model=message.model)
+            if thread.last is not None and follows is not thread.last:
+                logged.extends = follows
+                logged.rewinds = follows is not None or row.parent_uuid is None
+            logged.first_s = seconds(row.timestamp)
+            thread.calls[call] = logged
+            thread.last = logged
+            thread.texts = 0
+            thread.log.begin(logged)
+        self._merge(logged, row, thread)
+        return logged
+
+    def _merge(self, logged: Round, row: Row, thread: _Thread) -> None:
+        message = row.message
+        time_s = seconds(row.timestamp)
+        if time_s is not None and (logged.last_s is None or time_s > logged.last_s):
+            logged.last_s = time_s
+        logged.stopped |= message.stop_reason is not None
+        usage = message.usage
+        if usage is not None:
+            total = usage.total_input_tokens
+            if total > (logged.input_tokens or 0):
+                logged.input_tokens = total
+                logged.cached_tokens = usage.cache_read_input_tokens
+            if usage.output_tokens is not None:
+                logged.output_tokens = max(logged.output_tokens or 0, usage.output_tokens)
+        content = message.content
+        if isinstance(content, str):
+            content = [Block(type="text", text=content)]
+        for block in content or ():
+            if block.type == "text":
+                text = (block.text or "").strip()
+                if text and thread.texts:
+                    logged.visible_tokens += self._meter(_JOINT)
+                thread.texts += bool(text)
+                logged.visible_tokens += self._meter(text)
+            elif block.type in ("thinking", "redacted_thinking"):
+                text = (block.thinking or "").strip()
+                if text and logged.reasoning_tokens:
+                    logged.reasoning_tokens += self._meter(_JOINT)
+                logged.reasoning_tokens += self._meter(text)
+                logged.hidden_reasoning |= not text
+            elif block.type.endswith("tool_use"):
+                self._tool_use(logged, block, thread)
+
+    def _tool_use(self, logged: Round, block: Block, thread: _Thread) -> None:
+        if block.id and block.id in thread.tools:
+            return  # the same block on a second line
+        use = tool_use(block.id or "", block.name or "", block.input)
+        logged.tool_uses.append(use)
+        if use.id:
+            thread.tools[use.id] = use
+        arguments = msgspec.json.decode(block.input) if bytes(block.input) else None
+        logged.visible_tokens += arguments_tokens(arguments, self._meter)
+
+    def _user_row(self, row: Row, thread: _Thread) -> None:
+        content = row.message.content
+        time_s = seconds(row.timestamp)
+        results = 0
+        texts: list[str] = []
+        if isinstance(content, str):
+            texts.append(content)
+        for block in content if isinstance(content, list) else ():
+            if block.type.endswith("tool_result"):
+                results += 1
+                thread.log.pending.append(self._result(row, block, time_s, thread))
+            elif block.type == "text" and block.text is not None:
+                texts.append(block.text)
+            elif block.type in ("image", "document"):
+                texts.append(f"[{block.type}]")
+        if not texts:
+            return
+        text = "\n\n".join(texts)
+        kind = self._kind(row, text)
+        if results and kind in (InputKind.PROMPT, InputKind.COMMAND):
+            kind = InputKind.INJECTED  # delivered with tool results, so into a running turn
+        given = LoggedInput(kind=kind, time_s=time_s, tokens=self._meter(text))
+        if kind is InputKind.NOTIFICATION:
+            given.returns_agent = finished_task(text)
+        thread.log.append_prompt(given, text)
+
+    @staticmethod
+    def _kind(row: Row, text: str) -> InputKind:
+        if row.is_compact_summary:
+            return InputKind.SUMMARY
+        kind = input_kind(text)
+        if kind not in (InputKind.PROMPT, InputKind.COMMAND):
+            return kind
+        if row.is_meta:
+            return InputKind.INJECTED
+        origin = row.origin.kind if row.origin is not None else None
+        return kind if origin in (None, "human") else InputKind.NOTIFICATION
+
+    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
+        identity = block.tool_use_id
+        given = LoggedInput(
+            kind=InputKind.RESULT,
+            time_s=time_s,
+            tokens=len(bytes(block.content)) / _RAW_BYTES_PER_TOKEN,
+            tool_use_id=identity,
+        )
+        use = thread.tools.get(identity) if identity else None
+        if use is None or identity is None:
+            return given
+        if needs_result(use):
+            self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
+        return given
+
+    def _attachment(self, row: AttachmentRow, main: _Thread) -> None:
+        attached = row.attachment
+        if attached is None or attached.type != "queued_command":
+            return
+        text = attached.prompt if isinstance(attached.prompt, str) else ""
+        given = LoggedInput(
+            kind=InputKind.INJECTED, time_s=seconds(row.timestamp), tokens=self._meter(text)
+        )
+        given.returns_agent = finished_task(text)
+        main.log.pending.append(given)
+
+    def _queue_operation(self, row: QueueRow) -> None:
+        time: datetime | None = row.timestamp
+        if row.operation == "enqueue" and isinstance(row.content, str) and time is not None:
+            agent = finished_task(row.content)
+            if agent is not None:
+                self._queued.append((seconds(time) or 0.0, agent))
+
+    def _deliver_queued(self, main: _Thread) -> None:
+        """Let a notification that was only ever queued arrive with the next call."""
+        rounds = main.log.rounds
+        arrived = {given.returns_agent for logged in rounds for given in logged.inputs}
+        for time_s, agent in self._queued:
+            if agent in arrived:
+                continue
+            arrived.add(agent)
+            for logged in rounds:
+                start_s = logged.start_s
+                if start_s is not None and start_s >= time_s:
+                    logged.inputs.append(
+                        LoggedInput(InputKind.INJECTED, time_s, returns_agent=agent)
+                    )
+                    break
+
+
+# Results are weighed undecoded, JSON escapes included; they matter only where usage is missing.
+_RAW_BYTES_PER_TOKEN: Final = 3.5
