@@ -9,6 +9,7 @@ With counts alone, an input that is at least as long as the context kept all of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from lachesis.traces.context import (
@@ -21,7 +22,8 @@ from lachesis.traces.context import (
     leading_kind,
     scaled,
 )
-from lachesis.traces.logged import LoggedRequest, Part, PartKind, content_key
+from lachesis.traces.logged import LoggedRequest, Part, PartKind
+from lachesis.traces.prompts import PromptKey, implied_length, prompt_key
 from lachesis.traces.quality import Quality
 from lachesis.traces.schema import Boundary, SegmentClass
 from lachesis.traces.stripping import input_tokens_of
@@ -48,6 +50,7 @@ class AgentRecovery:
         is_lead: bool,
         starts_midway: bool,
         quality: Quality,
+        prompt_lengths: Mapping[PromptKey, int],
     ) -> None:
         self.agent = agent
         self.is_lead = is_lead
@@ -58,6 +61,7 @@ class AgentRecovery:
         self.long_group: Group = (long_class, 0, None)
         self.starts_midway = starts_midway
         self.quality = quality
+        self.prompt_lengths = prompt_lengths
         self.context = AgentContext()
         self.model: str | None = None
         self.prompt_tokens = 0
@@ -179,19 +183,18 @@ class AgentRecovery:
         self, request: LoggedRequest, suffix: list[Part] | None, prompt_parts: int, room: int
     ) -> tuple[int, Group, tuple[object, ...]] | None:
         first = self.context.previous < 0
-        tokens = self._prompt_tokens(request, suffix, prompt_parts, room, first)
-        keys: tuple[object, ...] = ()
-        if suffix is not None:
-            keys = tuple(part.key for part in suffix[:prompt_parts])
+        prompt_parts_logged = [] if suffix is None else suffix[:prompt_parts]
+        key = prompt_key(request, prompt_parts_logged)
+        tokens = self._prompt_tokens(request, suffix, prompt_parts, room, first, key)
         if tokens == 0:
             return None
         self.prompt_tokens = tokens
-        key = request.prefix_key
-        if key is None and keys:
-            key = f"{content_key(repr(keys)):016x}"
+        name = None
         if key is not None:
-            key = "/".join((*((request.model,) if request.model else ()), key, str(tokens)))
-        return tokens, (SegmentClass.PROMPT, self.context.previous, key), keys
+            model, content = key
+            name = "/".join((*((model,) if model else ()), content, str(tokens)))
+        keys = tuple(part.key for part in prompt_parts_logged)
+        return tokens, (SegmentClass.PROMPT, self.context.previous, name), keys
 
     def _prompt_tokens(
         self,
@@ -200,6 +203,7 @@ class AgentRecovery:
         prompt_parts: int,
         room: int,
         first: bool,
+        key: PromptKey | None,
     ) -> int:
         if request.prompt_tokens is not None:
             return min(request.prompt_tokens, room)
@@ -208,9 +212,12 @@ class AgentRecovery:
             visible = sum(part.tokens for part in suffix[prompt_parts:])
             if request.input_tokens is None:
                 return logged
-            if room - visible >= logged:  # tool schemas are seldom in the log
-                return room - visible
-            return scaled([logged, visible], room)[0]
+            implied = implied_length(request, suffix, room)
+            if implied is None:
+                return scaled([logged, visible], room)[0]
+            self.quality.fill("prompt_tokens", "the first input less its visible text")
+            common = self.prompt_lengths.get(key, implied) if key is not None else implied
+            return min(common, room)
         if not first:
             return min(self.prompt_tokens, room)
         if self.starts_midway:

@@ -23,6 +23,7 @@ from collections.abc import Hashable, Sequence
 
 from lachesis.errors import InputError
 from lachesis.traces.logged import LEAD, Edge, LoggedRequest, LoggedSpawn, Part, Stripping
+from lachesis.traces.prompts import common_lengths, first_requests
 from lachesis.traces.quality import Quality
 from lachesis.traces.recovery import recover_session
 from lachesis.traces.rows import Rows
@@ -301,6 +302,10 @@ class TraceBuilder:
         """Count values that the log lacks and that were filled in, and how."""
         self.quality.fill(field, how, count)
 
+    def ignore(self, what: str, count: int = 1) -> None:
+        """Count columns or fields of the source that mean nothing here."""
+        self.quality.ignored[what] += count
+
     def skip(self, path: str, reason: str) -> None:
         """Record a file that was skipped."""
         self.quality.skipped[path] = reason
@@ -308,12 +313,15 @@ class TraceBuilder:
     def build(self) -> Trace:
         """The trace, validated; raises `InputError` if no session has a request."""
         rows = Rows()
+        lengths = common_lengths(
+            request for session in self.sessions for request in first_requests(session.requests)
+        )
         for session in self.sessions:
             if not session.requests:
                 self.quality.empty_sessions += 1
                 continue
             self.quality.orphan_subagents += session.orphan
-            recover_session(session, rows, self.quality)
+            recover_session(session, rows, self.quality, lengths)
         if not rows.sessions["session"]:
             raise InputError(nothing_remains(self.quality), path=self.source)
         self.quality.requests.update(rows.requests["usage_source"])

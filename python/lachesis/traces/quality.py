@@ -13,7 +13,8 @@ class Quality:
 
     `requests` counts requests by usage source; `dropped` rows of the source by reason; `excluded`
     calls that are no requests by reason; `filled` values that the log lacks, by field and way;
-    `skipped` files by name with the reason; `adjusted` what the builder had to change in a log
+    `skipped` files by name with the reason; `ignored` columns and fields that mean
+    nothing here, by files that have them; `adjusted` what the builder had to change in a log
     that contradicts itself, by kind.
     """
 
@@ -21,6 +22,7 @@ class Quality:
     dropped: Counter[str] = field(default_factory=Counter)
     excluded: Counter[str] = field(default_factory=Counter)
     adjusted: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
     filled: dict[str, Counter[str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     orphan_subagents: int = 0
@@ -36,6 +38,7 @@ class Quality:
         self.dropped += other.dropped
         self.excluded += other.excluded
         self.adjusted += other.adjusted
+        self.ignored += other.ignored
         for name, ways in other.filled.items():
             self.filled.setdefault(name, Counter()).update(ways)
         self.skipped.update(other.skipped)
@@ -53,6 +56,7 @@ class Quality:
             "excluded": sum(self.excluded.values()),
             "excluded_reasons": dict(sorted(self.excluded.items())),
             "adjusted": dict(sorted(self.adjusted.items())),
+            "ignored": dict(sorted(self.ignored.items())),
             "filled": {
                 name: dict(sorted(ways.items())) for name, ways in sorted(self.filled.items())
             },
@@ -71,6 +75,7 @@ class Quality:
             dropped=Counter(value["dropped_reasons"]),
             excluded=Counter(value["excluded_reasons"]),
             adjusted=Counter(value["adjusted"]),
+            ignored=Counter(value["ignored"]),
             filled={name: Counter(ways) for name, ways in value["filled"].items()},
             skipped=dict(value["skipped_files"]),
             orphan_subagents=value["orphan_subagents"],

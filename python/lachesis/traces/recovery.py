@@ -14,6 +14,7 @@ from lachesis.traces.agent_recovery import AgentRecovery
 from lachesis.traces.context import Chunk, Step
 from lachesis.traces.logged import LEAD, LoggedRequest, LoggedSpawn, Stripping
 from lachesis.traces.ordering import OrderedRequest, order_requests
+from lachesis.traces.prompts import PromptKey
 from lachesis.traces.quality import Quality
 from lachesis.traces.rows import Rows
 from lachesis.traces.schema import TOKENS_MAX, Boundary, SegmentClass, Status
@@ -35,7 +36,12 @@ class LoggedSession(Protocol):
     spawns: dict[Hashable, LoggedSpawn]
 
 
-def recover_session(session: LoggedSession, rows: Rows, quality: Quality) -> None:
+def recover_session(
+    session: LoggedSession,
+    rows: Rows,
+    quality: Quality,
+    prompt_lengths: Mapping[PromptKey, int],
+) -> None:
     """Append `session` to `rows`; raises `InputError` with the source's row for a broken value."""
     requests = session.requests
     for request in requests:
@@ -66,6 +72,7 @@ def recover_session(session: LoggedSession, rows: Rows, quality: Quality) -> Non
             is_lead=agent == LEAD,
             starts_midway=session.starts_midway and agent == LEAD,
             quality=quality,
+            prompt_lengths=prompt_lengths,
         )
         for agent, number in number_of_agent.items()
     }

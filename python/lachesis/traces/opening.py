@@ -1,0 +1,68 @@
+"""From what a user writes (a path, or the name of a built-in corpus) to a trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from lachesis.errors import InputError
+from lachesis.traces.readers.protocol import ReadOptions
+from lachesis.traces.readers.registry import read
+from lachesis.traces.trace import Trace, concat
+
+
+def open_trace(
+    *names: str | Path,
+    format: str | None = None,  # noqa: A002 - the name of the option
+    options: ReadOptions | None = None,
+) -> Trace:
+    """One trace of all `names`: paths, or names of built-in corpora.
+
+    A name counts as a path only if it has a separator or an ending (``./logs``, ``run.jsonl``).
+    All paths are read together, so that files which belong to one session can be joined.
+
+    Raises `InputError` for an unknown name, listing the known ones, and for whatever cannot be
+    read.
+    """
+    if not names:
+        raise InputError("name at least one trace")
+    paths = [name for name in names if is_path(name)]
+    traces: list[Trace] = [
+        _corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)
+    ]
+    if paths:
+        traces.append(read(paths, format=format, options=options))
+    return concat(traces, _joined(names) if len(traces) > 1 else None)
+
+
+def is_path(name: str | Path) -> bool:
+    """Whether `name` is a path rather than the name of a corpus.
+
+    Example:
+        >>> is_path("multi-agent"), is_path("./logs"), is_path("run.jsonl")
+        (False, True, True)
+    """
+    if isinstance(name, Path):
+        return True
+    separators = {"/", os.sep, os.altsep} - {None}
+    return any(mark in name for mark in separators if mark) or bool(Path(name).suffix)
+
+
+def _corpus(name: str) -> Trace:
+    # Imported here, since the corpora need the builder and nobody who reads a file needs them.
+    from lachesis.traces.generator import corpora
+
+    known = corpora.names()
+    if name not in known:
+        hint = f"; for the file or folder here write ./{name}" if Path(name).exists() else ""
+        raise InputError(
+            f"no such built-in corpus; there are {', '.join(known)}{hint}",
+            field="trace",
+            value=name,
+        )
+    return corpora.load(name)
+
+
+def _joined(names: Sequence[str | Path]) -> str:
+    return ", ".join(str(name) for name in names)

@@ -1,0 +1,164 @@
+"""Finds which reader a file belongs to, and reads files, folders and saved traces into one trace.
+
+A format is recognised by content. Folders are searched with all that is below them; a file in one
+that no reader knows is skipped and counted, whereas one that was named by the user is an error.
+Files with nothing in them are always skipped and counted; an input is an error only if no request
+remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lachesis.errors import InputError
+from lachesis.traces.builder import TraceBuilder, nothing_remains
+from lachesis.traces.readers.atif import AtifReader
+from lachesis.traces.readers.claude_code import ClaudeCodeReader
+from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
+from lachesis.traces.readers.table import READER as TABLE
+from lachesis.traces.readers.tau import READER as TAU
+from lachesis.traces.trace import Trace, concat
+from lachesis.traces.validate import validate
+
+#: All readers, in the order in which they are asked; the table, which needs least, comes last.
+READERS: tuple[Reader, ...] = (ClaudeCodeReader(), AtifReader(), TAU, TABLE)
+_MANIFEST = "trace.json"
+_TABLE_ENDINGS = frozenset({".csv", ".tsv", ".parquet"})
+
+
+def reader_named(name: str) -> Reader:
+    """The reader that ``--format`` calls `name`; raises `InputError` naming all."""
+    for reader in READERS:
+        if reader.name == name:
+            return reader
+    raise InputError(
+        f"no such format; there are {', '.join(reader.name for reader in READERS)}",
+        field="format",
+        value=name,
+    )
+
+
+def read(
+    paths: Sequence[str | Path],
+    *,
+    format: str | None = None,  # noqa: A002 - the name of the option
+    options: ReadOptions | None = None,
+) -> Trace:
+    """Read files, folders and ``.trace`` directories into one validated trace.
+
+    Args:
+        paths: any number of files (``.gz`` and ``.zst`` too) and folders.
+        format: name of a reader, where recognition is to be overridden.
+        options: column names and token counter for the readers.
+
+    Raises `InputError` for what cannot be read, and where no request remains.
+    """
+    options = ReadOptions() if options is None else options
+    forced = None if format is None else reader_named(format)
+    source = ", ".join(str(path) for path in paths)
+    builder = TraceBuilder(source=source, tokenizer=options.tokenizer)
+    saved: list[Trace] = []
+    by_reader: dict[str, list[SourceFile]] = {}
+    seen: set[Path] = set()
+    for place, named in _search(paths):
+        resolved = place.resolve()
+        if resolved in seen:
+            builder.skip(str(place), "was given before")
+            continue
+        seen.add(resolved)
+        if place.is_dir():
+            trace = Trace.load(place)
+            validate(trace, place)
+            saved.append(trace)
+            continue
+        file = _with_head(place, named=named, builder=builder)
+        if file is None:
+            continue
+        reader = _reader_of(file, forced, named=named, options=options)
+        if reader is None:
+            builder.skip(file.name, _unknown(forced))
+        else:
+            by_reader.setdefault(reader.name, []).append(file)
+    for reader in READERS:
+        if files := by_reader.get(reader.name):
+            reader.read(files, builder, options)
+    if any(session.requests for session in builder.sessions):
+        return concat([*saved, builder.build()], source)
+    if not saved:
+        raise InputError(nothing_remains(builder.quality), path=source)
+    saved[0].quality.merge(builder.quality)
+    return concat(saved, source)
+
+
+def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
+    """Files and saved traces, each with whether the user named it, in order of path."""
+    for path in paths:
+        place = Path(path)
+        if not place.exists():
+            raise InputError("no such file or folder", path=place)
+        if place.is_dir() and not (place / _MANIFEST).is_file():
+            if place.suffix == ".trace":
+                raise InputError(f"holds no {_MANIFEST}", path=place)
+            yield from ((found, False) for found in _below(place))
+        else:
+            yield place, True
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as fault:
+        raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
+    for entry in entries:
+        if entry.is_dir():
+            if (entry / _MANIFEST).is_file():
+                yield entry
+            elif not entry.is_symlink():  # a link may lead back up
+                yield from _below(entry)
+        elif entry.is_file():
+            yield entry
+
+
+def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
+    """The file with its head, or None if it is empty, or unreadable and not named by the user."""
+    try:
+        head = SourceFile(place, str(place)).read_bytes(HEAD_BYTES)
+    except InputError as fault:
+        if named:
+            raise
+        builder.skip(str(place), fault.rule)
+        return None
+    if not head.strip():
+        builder.skip(str(place), "is empty")
+        return None
+    return SourceFile(place, str(place), head)
+
+
+def _reader_of(
+    file: SourceFile, forced: Reader | None, *, named: bool, options: ReadOptions
+) -> Reader | None:
+    if forced is not None:
+        return forced if named or _recognises(forced, file, options) else None
+    for reader in READERS:
+        if _recognises(reader, file, options):
+            return reader
+    if not named:
+        return None
+    if file.ending in _TABLE_ENDINGS:
+        return TABLE  # which says what columns are missing
+    raise InputError(
+        f"no reader recognises it (formats: {', '.join(reader.name for reader in READERS)}; "
+        "--format overrides)",
+        path=file.name,
+    )
+
+
+def _recognises(reader: Reader, file: SourceFile, options: ReadOptions) -> bool:
+    if reader is TABLE:
+        return TABLE.recognises_with(file, options.columns)
+    return reader.recognises(file)
+
+
+def _unknown(forced: Reader | None) -> str:
+    return "no reader recognises it" if forced is None else f"is not in format {forced.name}"
