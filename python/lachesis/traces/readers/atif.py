@@ -36,6 +36,8 @@ stands for several calls is one request, and the others are counted as filled in
   first block was complete; `start_s` is known only where nothing but user messages was waited
   for, and what a sub-agent's return waited for is not; delays of tools are drawn at replay, and
   delays of users include the rest of the answer before.
+- results without any text. They are restored, and counted, where a later call shows that every
+  tool call had its result.
 - `parentUuid`, so a rewind is seen only from the fall in input tokens, and files' own links
   between a compaction and the agent that it compacts (taken to be the lead's).
 
@@ -50,8 +52,9 @@ from pathlib import Path
 from typing import Final
 
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.agent_family import SessionLogs, place_compactions
 from lachesis.traces.readers.agent_log import AgentLog, Meter, meter_for, settle_usage
-from lachesis.traces.readers.agent_session import SessionLogs, place_compactions, push_session
+from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.atif_document import Trajectory, load
 from lachesis.traces.readers.atif_steps import LEAD_LOG, Steps
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
@@ -220,6 +223,8 @@ class _Session:
         if steps.aggregated:
             how = "one step stands for several calls; the first is a request"
             self.builder.fill("request", how, steps.aggregated)
+        if steps.restored:
+            self.builder.fill("observations", "an empty result left out of the log", steps.restored)
         self._resolve(steps, held, document)
         return steps
 

@@ -55,6 +55,7 @@ class Steps:
         references: sub-agents in trajectories of their own: reference key → names by which the
             trajectory may be found (its id, its session, its file).
         excluded: steps that are no calls, by reason.
+        restored: empty results that the conversion left out.
         aggregated: calls beyond the first of steps that stand for several.
     """
 
@@ -64,6 +65,7 @@ class Steps:
         self.references: dict[str, tuple[str, ...]] = {}
         self.excluded: Counter[str] = Counter()
         self.aggregated = 0
+        self.restored = 0
         self._name = name
         self._meter = meter
         self._prefix = prefix
@@ -180,8 +182,22 @@ class Steps:
         if not calls and any(not refs_of(result) for result in _results(step)):
             # An action that the harness read out of the message, of an unknown tool.
             logged.tool_uses.append(ToolUse(id="", name=""))
+        self._restore_results(thread)
         thread.log.begin(logged)
         thread.summarised = False
+
+    def _restore_results(self, thread: _Thread) -> None:
+        """Add the results that the conversion left out because they were empty.
+
+        A provider takes no call before every tool call has its result.
+        """
+        if not thread.log.rounds:
+            return
+        answered = {given.tool_use_id for given in thread.log.pending}
+        for use in thread.log.rounds[-1].tool_uses:
+            if use.id and not use.by_harness and use.id not in answered:
+                thread.log.pending.append(LoggedInput(InputKind.RESULT, None, tool_use_id=use.id))
+                self.restored += 1
 
     def _observe(self, step: Step, row: str, thread: _Thread) -> None:
         rounds = thread.log.rounds

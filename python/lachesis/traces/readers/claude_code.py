@@ -50,12 +50,9 @@ from pathlib import Path
 from typing import Final
 
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.agent_family import SessionLogs, place_compactions
 from lachesis.traces.readers.agent_log import AgentLog, Meter, meter_for, settle_usage
-from lachesis.traces.readers.agent_session import (
-    SessionLogs,
-    place_compactions,
-    push_session,
-)
+from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.claude_code_rows import agent_meta
 from lachesis.traces.readers.claude_code_transcript import LEAD_LOG, SeenCalls, Transcript
 from lachesis.traces.readers.protocol import HEAD_BYTES, ReadOptions, SourceFile
