@@ -1,0 +1,164 @@
+//! Admission: the head of each queue waits for a slot and for the blocks of its suffix.
+
+use crate::engine::{Engine, Landing};
+use crate::error::{Error, Result};
+use crate::event::{StepEvent, StepEventKind};
+use crate::hw::WindowKind;
+use crate::placement::Need;
+use crate::scheduler::Waiting;
+use crate::units::{index, to_f64};
+use crate::workload::NONE;
+
+impl Engine<'_> {
+    /// Phase 6: admissions, GPU by GPU.
+    pub(super) fn admit(&mut self) -> Result<()> {
+        for gpu in self.gpus() {
+            while let Some(head) = self.scheduler.head(gpu) {
+                if self.can_admit(gpu, head) {
+                    self.scheduler.pop(gpu);
+                    self.start(gpu, head)?;
+                } else if !self.unblock(gpu, head)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn emits(&self, who: Waiting) -> u32 {
+        let instance = self.instances.get(who.instance);
+        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        request.output_tokens - instance.requests[index(who.request)].generated
+    }
+
+    fn can_admit(&self, gpu: u16, who: Waiting) -> bool {
+        if self.emits(who) > 0 && self.scheduler.count(gpu) >= self.config.slots {
+            return false;
+        }
+        let instance = self.instances.get(who.instance);
+        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let mut need = Need::default();
+        for &used in self.workload.uses_of(&request) {
+            let id = instance.segments[index(used.segment)].id;
+            self.placement.add_need(id, self.new_tokens(who, used), &mut need);
+        }
+        self.placement.memory.can_have(gpu, need)
+    }
+
+    /// Where the head cannot be admitted, nothing runs on its GPU and no timer of its sessions is pending, the newest session there
+    /// loses its blocks. Returns whether it is worth trying again.
+    fn unblock(&mut self, gpu: u16, head: Waiting) -> Result<bool> {
+        if self.scheduler.count(gpu) > 0 || self.pending_timers[usize::from(gpu)] > 0 {
+            return Ok(false);
+        }
+        if self.lose_newest(gpu, head) { Ok(true) } else { Err(self.too_large(gpu, head)) }
+    }
+
+    /// The error of a request for which the memory of a GPU is too small.
+    pub(super) fn too_large(&self, gpu: u16, who: Waiting) -> Error {
+        let instance = self.instances.get(who.instance);
+        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let block_tokens = u64::from(self.config.block_tokens);
+        let needed = self.workload.uses_of(&request).iter().map(|used| {
+            let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
+            let output = if used.segment == request.output_segment { self.emits(who) } else { 0 };
+            let tokens = segment.tokens + self.new_tokens(who, *used) + output;
+            u64::from(tokens).div_ceil(block_tokens)
+        });
+        let memory = &self.placement.memory.gpus[usize::from(gpu)];
+        let available = u64::from(memory.total.0[0]) + u64::from(memory.total.0[1]);
+        Error::SessionTooLarge {
+            session: index(instance.session),
+            request: index(who.request),
+            needed: needed.sum(),
+            available,
+        }
+    }
+
+    /// Writes a request's suffix and starts its decode; a request without output ends at once.
+    fn start(&mut self, gpu: u16, who: Waiting) -> Result<()> {
+        let instance = self.instances.get(who.instance);
+        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let emits = self.emits(who);
+        let mut context = 0;
+        let mut by_tier = [0; 2];
+        for place in request.uses.0..request.uses.1 {
+            let used = self.workload.uses[index(place)];
+            let new = self.new_tokens(who, used);
+            let id = self.instances.get(who.instance).segments[index(used.segment)].id;
+            let segment = self.placement.memory.segment(id);
+            let landed = if segment.shared {
+                let session = index(self.instances.get(who.instance).session);
+                let key = self.workload.segments_of(session)[index(used.segment)].prompt_key;
+                debug_assert_ne!(key, NONE, "Invariant: shared segments have a prompt key");
+                self.placement.write_prompt(id, key)?
+            } else {
+                self.placement.write_suffix(id, new)?
+            };
+            self.land(gpu, landed);
+            context += u64::from(self.placement.memory.segment(id).tokens);
+            if self.config.cost.tier_reads.is_some() {
+                let tokens = self.placement.memory.tokens_by_tier(id);
+                by_tier = [by_tier[0] + tokens[0], by_tier[1] + tokens[1]];
+            }
+        }
+        let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
+        if !state.written {
+            state.admitted = self.now;
+        }
+        state.written = true;
+        if emits == 0 {
+            self.finished.push(who);
+            return self.finish();
+        }
+        let slot = self.scheduler.start(gpu, who, self.step, context);
+        let admission = self.scheduler.running(slot).admission;
+        let segment = self.instances.get(who.instance).segments[index(request.output_segment)].id;
+        self.placement.join(slot, segment, admission, self.step);
+        self.first_steps.push((slot, admission));
+        let end = self.step + u64::from(emits);
+        self.wheel.schedule(StepEvent { step: end, admission, slot, kind: StepEventKind::End });
+        let load = &mut self.loads[usize::from(gpu)];
+        load.batch += 1;
+        load.context += context;
+        load.window += self.config.cost.window_reads(context);
+        load.by_tier = [load.by_tier[0] + by_tier[0], load.by_tier[1] + by_tier[1]];
+        self.watch_window(slot, context, end);
+        Ok(())
+    }
+
+    /// Schedules the step at which a running request's windowed reads stop growing, or fall back to a chunk's start.
+    pub(super) fn watch_window(&mut self, slot: u32, context: u64, end: u64) {
+        let window = u64::from(self.config.cost.window);
+        if window == 0 {
+            return;
+        }
+        let running = self.scheduler.running_mut(slot);
+        let grows = self.config.cost.window_kind == WindowKind::Chunked || context < window;
+        if grows && !running.window_grows {
+            running.window_grows = true;
+            self.loads[usize::from(running.gpu)].window_growers += 1;
+        }
+        if grows {
+            let bound = self.step + window - context % window;
+            if bound <= end {
+                let admission = running.admission;
+                self.wheel.schedule(StepEvent { step: bound, admission, slot, kind: StepEventKind::WindowBound });
+            }
+        }
+    }
+
+    /// Tokens of a suffix that went to flash.
+    pub(super) fn land(&mut self, gpu: u16, tokens: u32) {
+        self.recorder.landed(tokens);
+        if self.config.landing == Landing::Sync {
+            self.loads[usize::from(gpu)].landing += u64::from(tokens);
+        }
+    }
+
+    /// Share of time that the flash of a GPU would be busy landing suffixes, at `flush_ps` a token.
+    pub(super) fn landing_duty(&self, tokens: u64, picos: i64) -> f64 {
+        let busy = i128::from(tokens) * i128::from(self.config.cost.flush_ps);
+        to_f64(busy) / to_f64(i128::from(picos.max(1))) / to_f64(self.config.gpus as i128)
+    }
+}

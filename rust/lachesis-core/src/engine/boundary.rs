@@ -1,0 +1,157 @@
+//! Requests end, segments close, carried segments are written, sessions end.
+
+use crate::engine::{Engine, TurnEnd};
+use crate::error::Result;
+use crate::event::TimerKind;
+use crate::kv::SegmentId;
+use crate::placement::Need;
+use crate::scheduler::Waiting;
+use crate::units::{Picos, index};
+use crate::workload::{ClosedBy, Delay, EdgeKind, NONE, Successor};
+
+impl Engine<'_> {
+    /// Phases 2 and 3 of an instant for the requests in `finished`, which is left empty.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let mut finished = std::mem::take(&mut self.finished);
+        finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
+        for &who in &finished {
+            self.end_request(who);
+        }
+        for &who in &finished {
+            self.close_after(who);
+        }
+        if self.config.turn_end == TurnEnd::LastOutput {
+            for &who in &finished {
+                self.write_carried(who)?;
+            }
+        }
+        for &who in &finished {
+            if self.instances.get(who.instance).requests_left == 0 {
+                self.end_session(who.instance);
+            }
+        }
+        finished.clear();
+        self.finished = finished;
+        Ok(())
+    }
+
+    /// Phase 2: metrics, unpinning, timers of the successors.
+    fn end_request(&mut self, who: Waiting) {
+        let instance = self.instances.get_mut(who.instance);
+        let (session, draw) = (index(instance.session), instance.draw);
+        instance.requests_left -= 1;
+        let state = instance.requests[index(who.request)];
+        let request = self.workload.requests_of(session)[index(who.request)];
+        self.recorder.request_ended(draw, who.request, &state, request.output_tokens, self.now);
+        for place in (request.uses.0..request.uses.1).rev() {
+            let segment = index(self.workload.uses[index(place)].segment);
+            let state = &mut self.instances.get_mut(who.instance).segments[segment];
+            state.users_left -= 1;
+            self.placement.unpin(state.id);
+        }
+        for place in request.successors.0..request.successors.1 {
+            let successor = self.workload.successors[index(place)];
+            let ready = self.now + self.delay(who, draw, successor, &request);
+            let state = &mut self.instances.get_mut(who.instance).requests[index(successor.request)];
+            state.ready = state.ready.max(ready);
+            state.waits_for -= 1;
+            if state.waits_for == 0 {
+                let (time, next) = (state.ready, Waiting { instance: who.instance, request: successor.request });
+                self.set_timer(next, time, TimerKind::Ready);
+            }
+        }
+    }
+
+    /// The delay of an edge: recorded, or drawn for this session's draw.
+    fn delay(&self, who: Waiting, draw: u64, edge: Successor, request: &crate::workload::Request) -> Picos {
+        let (seed, delays) = (self.config.seed, &self.config.delays);
+        match (edge.delay, edge.kind) {
+            (Delay::Fixed(delay), _) => delay,
+            (Delay::Drawn, EdgeKind::Spawn | EdgeKind::Return) => 0,
+            (Delay::Drawn, EdgeKind::User) => delays.user(seed, draw, edge.request),
+            // Calls run in parallel: the slowest counts. A caller without named tools pays nothing.
+            (Delay::Drawn, EdgeKind::Tool) => {
+                let calls = self.workload.tools_of(request).iter().enumerate();
+                calls.map(|(call, &class)| delays.tool(seed, draw, who.request, call, class)).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Phase 3: the segments that a finished request closes, ascending.
+    fn close_after(&mut self, who: Waiting) {
+        let session = index(self.instances.get(who.instance).session);
+        let request = self.workload.requests_of(session)[index(who.request)];
+        for place in request.closes.0..request.closes.1 {
+            let segment = index(self.workload.closes[index(place)]);
+            self.instances.get_mut(who.instance).segments[segment].boundary_passed = true;
+        }
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.extend(self.workload.uses_of(&request).iter().map(|used| used.segment));
+        candidates.extend_from_slice(self.workload.closes_of(&request));
+        candidates.sort_unstable();
+        candidates.dedup();
+        for segment in candidates.drain(..) {
+            let spec = self.workload.segments_of(session)[index(segment)];
+            let state = self.instances.get(who.instance).segments[index(segment)];
+            let waits_for_message =
+                spec.closed_by == ClosedBy::TurnEnd && self.config.turn_end == TurnEnd::NextMessage;
+            let is_shared = spec.prompt_key != NONE;
+            if state.boundary_passed && state.users_left == 0 && !waits_for_message && !is_shared {
+                self.close_segment(who.instance, segment);
+            }
+        }
+        self.candidates = candidates;
+    }
+
+    /// A segment's boundary, once.
+    pub(super) fn close_segment(&mut self, instance: u32, segment: u32) {
+        let state = self.instances.get(instance).segments[index(segment)];
+        if state.closed || state.id == SegmentId::NONE {
+            return;
+        }
+        self.instances.get_mut(instance).segments[index(segment)].closed = true;
+        if self.placement.memory.segment(state.id).shared {
+            self.placement.release_prompt(state.id);
+        } else {
+            let facts = self.facts(instance, segment);
+            self.placement.close(state.id, &facts);
+        }
+    }
+
+    /// Writes what a turn carries forward, if the blocks can be had now.
+    fn write_carried(&mut self, who: Waiting) -> Result<()> {
+        let (session, gpu) = {
+            let instance = self.instances.get(who.instance);
+            (index(instance.session), instance.gpu)
+        };
+        let request = self.workload.requests_of(session)[index(who.request)];
+        for place in request.carries.0..request.carries.1 {
+            let carried = self.workload.carries[index(place)];
+            let id = self.segment_in_table(who.instance, carried.segment);
+            let mut need = Need::default();
+            self.placement.add_need(id, carried.written, &mut need);
+            if self.placement.memory.can_have(gpu, need) {
+                let landed = self.placement.write_suffix(id, carried.written)?;
+                self.land(gpu, landed);
+                self.instances.get_mut(who.instance).segments[index(carried.segment)].carried = true;
+                if self.placement.keeps_past_boundaries() {
+                    self.placement.memory.list(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The session's end closes what is left; in the closed loop the next session follows.
+    fn end_session(&mut self, instance: u32) {
+        let segments = self.instances.get(instance).segments.len();
+        for segment in 0..crate::units::narrow(segments) {
+            self.close_segment(instance, segment);
+        }
+        let gpu = self.instances.get(instance).gpu;
+        self.live_sessions[usize::from(gpu)] -= 1;
+        self.instances.end(instance);
+        self.arrivals.session_ended(self.now);
+        self.recorder.session_ended();
+    }
+}

@@ -1,0 +1,99 @@
+//! The replay loop: one decode node of GPUs in lock step. `docs/engine.md` states its rules; each file here is one of them.
+
+mod admit;
+mod boundary;
+mod config;
+mod pressure;
+mod ready;
+mod run;
+mod step;
+
+pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
+pub use run::{Outcome, Progress, Stop};
+
+use crate::error::Result;
+use crate::event::{StepEvent, StepWheel, Timers};
+use crate::hw::GpuLoad;
+use crate::placement::Placement;
+use crate::policy::Policy;
+use crate::result::Recorder;
+use crate::scheduler::{Arrivals, Instances, Scheduler, Waiting};
+use crate::units::Picos;
+use crate::workload::Workload;
+
+/// One run over one workload.
+#[derive(Debug)]
+pub struct Engine<'w> {
+    workload: &'w Workload,
+    config: Config,
+    now: Picos,
+    /// Steps completed.
+    step: u64,
+    placement: Placement,
+    scheduler: Scheduler,
+    instances: Instances,
+    arrivals: Arrivals,
+    timers: Timers,
+    wheel: StepWheel,
+    loads: Vec<GpuLoad>,
+    /// Per GPU: timers that its sessions wait for.
+    pending_timers: Vec<u32>,
+    /// Per GPU: live sessions.
+    live_sessions: Vec<u32>,
+    recorder: Recorder,
+    /// Requests whose first step is the next one: slot and admission.
+    first_steps: Vec<(u32, u64)>,
+    due: Vec<StepEvent>,
+    finished: Vec<Waiting>,
+    /// Segments that may close after one request.
+    candidates: Vec<u32>,
+}
+
+impl<'w> Engine<'w> {
+    /// Sets a run up.
+    ///
+    /// # Errors
+    /// `Error::Setting` for settings out of range, `Error::SessionTooLarge` if one request cannot fit a GPU.
+    pub fn new(workload: &'w Workload, config: Config, policy: Box<dyn Policy>) -> Result<Self> {
+        config.validate(workload)?;
+        let gpus = config.gpus;
+        let placement = Placement::new(gpus, config.blocks, config.block_tokens, policy, workload.prompt_keys());
+        let arrivals = Arrivals::new(workload, config.load, config.seed, config.draws.clone());
+        let recorder = Recorder::new(&config);
+        let mut engine = Self {
+            workload,
+            now: 0,
+            step: 0,
+            placement,
+            scheduler: Scheduler::new(gpus),
+            instances: Instances::default(),
+            arrivals,
+            timers: Timers::default(),
+            wheel: StepWheel::default(),
+            loads: vec![GpuLoad::default(); gpus],
+            pending_timers: vec![0; gpus],
+            live_sessions: vec![0; gpus],
+            recorder,
+            first_steps: Vec::new(),
+            due: Vec::new(),
+            finished: Vec::new(),
+            candidates: Vec::new(),
+            config,
+        };
+        if engine.config.aged && engine.placement.keeps_past_boundaries() {
+            engine.placement.age(engine.config.seed)?;
+        }
+        Ok(engine)
+    }
+
+    /// Simulated time.
+    #[must_use]
+    pub const fn now(&self) -> Picos {
+        self.now
+    }
+
+    /// Every GPU's number.
+    fn gpus(&self) -> impl Iterator<Item = u16> + use<> {
+        0..u16::try_from(self.config.gpus).unwrap_or(u16::MAX)
+    }
+}

@@ -1,0 +1,108 @@
+//! When memory runs out: preemption of running requests, loss of sessions' blocks.
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::event::TimerKind;
+use crate::kv::SegmentId;
+use crate::placement::Starved;
+use crate::scheduler::Waiting;
+use crate::units::index;
+
+impl Engine<'_> {
+    /// Phase 7: the blocks that running requests of a GPU need for the coming step.
+    pub(super) fn draw_blocks(&mut self, gpu: u16) -> Result<()> {
+        let mut outcome = self.placement.draw_for_step(gpu, self.step);
+        while let Err(Starved { slot }) = outcome {
+            if self.scheduler.count(gpu) == 1 {
+                let who = self.scheduler.running(slot).who;
+                if !self.lose_newest(gpu, who) {
+                    return Err(self.too_large(gpu, who));
+                }
+            } else {
+                self.preempt(self.scheduler.newest(gpu));
+            }
+            outcome = self.placement.resume_draws(self.step);
+        }
+        Ok(())
+    }
+
+    /// A running request gives its place and its own blocks up, and is queued again after a prefill.
+    fn preempt(&mut self, slot: u32) {
+        let generated = self.stop_running(slot);
+        let who = self.scheduler.running(slot).who;
+        let instance = self.instances.get_mut(who.instance);
+        instance.requests[index(who.request)].generated += generated;
+        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        for used in self.workload.uses_of(&request) {
+            let id = instance.segments[index(used.segment)].id;
+            let segment = self.placement.memory.segment(id);
+            if !segment.shared && segment.pins == 1 {
+                self.placement.memory.evict(id);
+            }
+        }
+        self.recorder.preempted();
+        self.set_timer(who, self.now + self.config.ttft_reference, TimerKind::PrefillEnd);
+    }
+
+    /// Takes a request off the node at a step boundary; returns how many tokens it generated since its admission.
+    pub(super) fn stop_running(&mut self, slot: u32) -> u32 {
+        let running = self.scheduler.stop(slot);
+        let steps = self.step - running.start_step;
+        let tokens = u32::try_from(steps).unwrap_or(u32::MAX);
+        self.placement.leave(slot, tokens, self.step);
+        let load = &mut self.loads[usize::from(running.gpu)];
+        load.batch -= 1;
+        load.context -= running.context + steps;
+        load.window -= self.config.cost.window_reads(running.context + steps);
+        load.window_growers -= u32::from(running.window_grows);
+        if self.config.cost.tier_reads.is_some() {
+            let instance = self.instances.get(running.who.instance);
+            let request = self.workload.requests_of(index(instance.session))[index(running.who.request)];
+            for used in self.workload.uses_of(&request) {
+                let tokens = self.placement.memory.tokens_by_tier(instance.segments[index(used.segment)].id);
+                load.by_tier = [load.by_tier[0] - tokens[0], load.by_tier[1] - tokens[1]];
+            }
+        }
+        tokens
+    }
+
+    /// The newest-started session of a GPU that has blocks to lose loses them, those that `spared` uses excepted. Returns whether there was one.
+    pub(super) fn lose_newest(&mut self, gpu: u16, spared: Waiting) -> bool {
+        let request = {
+            let instance = self.instances.get(spared.instance);
+            self.workload.requests_of(index(instance.session))[index(spared.request)]
+        };
+        let spared_segments = self.workload.uses_of(&request);
+        let may_lose = |instance: u32, segment: usize, id: SegmentId| {
+            let row = self.placement.memory.segment(id);
+            let is_spared =
+                instance == spared.instance && spared_segments.iter().any(|used| index(used.segment) == segment);
+            row.held() > 0 && !row.shared && !is_spared
+        };
+        let candidates = self.instances.iter_live().filter(|(place, instance)| {
+            instance.gpu == gpu
+                && instance.segments.iter().enumerate().any(|(number, segment)| {
+                    segment.id != SegmentId::NONE && !segment.closed && may_lose(*place, number, segment.id)
+                })
+        });
+        let Some((_, newest)) = candidates.map(|(place, instance)| (instance.draw, place)).max() else {
+            return false;
+        };
+        let losses: Vec<SegmentId> = self
+            .instances
+            .get(newest)
+            .segments
+            .iter()
+            .enumerate()
+            .filter(|(number, segment)| {
+                segment.id != SegmentId::NONE && !segment.closed && may_lose(newest, *number, segment.id)
+            })
+            .map(|(_, segment)| segment.id)
+            .collect();
+        for id in losses {
+            self.placement.memory.evict(id);
+        }
+        self.recorder.session_lost();
+        true
+    }
+}

@@ -1,0 +1,122 @@
+//! Sessions start, requests become ready, prefills end.
+
+use crate::engine::{Engine, TurnEnd};
+use crate::event::{Timer, TimerKind};
+use crate::kv::SegmentId;
+use crate::policy::SegmentFacts;
+use crate::scheduler::Waiting;
+use crate::units::{Picos, index};
+use crate::workload::{ClosedBy, NONE, Use};
+
+impl Engine<'_> {
+    /// Timers due at `time`, in order.
+    pub(super) fn fire_timers(&mut self, time: Picos) {
+        while let Some(timer) = self.timers.take_until(time) {
+            let gpu = self.instances.get(timer.instance).gpu;
+            self.pending_timers[usize::from(gpu)] -= 1;
+            let who = Waiting { instance: timer.instance, request: timer.request };
+            match timer.kind {
+                TimerKind::Ready => self.become_ready(who, timer.time),
+                TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, who),
+            }
+        }
+    }
+
+    /// Arrivals due at `time`, in order of their draws.
+    pub(super) fn start_sessions(&mut self, time: Picos) {
+        while let Some((draw, session)) = self.arrivals.take(time, self.workload) {
+            let fewest = self.gpus().min_by_key(|&gpu| self.live_sessions[usize::from(gpu)]).unwrap_or(0);
+            self.live_sessions[usize::from(fewest)] += 1;
+            let instance = self.instances.begin(self.workload, session, draw, fewest);
+            self.become_ready(Waiting { instance, request: 0 }, time);
+        }
+    }
+
+    /// Sets a timer for a request.
+    pub(super) fn set_timer(&mut self, who: Waiting, time: Picos, kind: TimerKind) {
+        let instance = self.instances.get(who.instance);
+        self.pending_timers[usize::from(instance.gpu)] += 1;
+        self.timers.set(Timer { time, draw: instance.draw, request: who.request, kind, instance: who.instance });
+    }
+
+    /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
+    fn become_ready(&mut self, who: Waiting, time: Picos) {
+        let session = self.instances.get(who.instance).session;
+        let request = self.workload.requests_of(index(session))[index(who.request)];
+        if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
+            self.close_turn(who, request.user_predecessor);
+        }
+        let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
+        state.ready = time;
+        state.is_ready = true;
+        let mut to_write = 0_u64;
+        for place in request.uses.0..request.uses.1 {
+            let used = self.workload.uses[index(place)];
+            let id = self.segment_in_table(who.instance, used.segment);
+            self.placement.pin(id);
+            to_write += u64::from(self.placement.memory.segment(id).missing());
+            to_write += u64::from(self.new_tokens(who, used));
+        }
+        if to_write > 0 {
+            self.set_timer(who, time + self.config.ttft_reference, TimerKind::PrefillEnd);
+        } else {
+            self.scheduler.enqueue(self.instances.get(who.instance).gpu, who);
+        }
+    }
+
+    /// Tokens that a request has yet to write into a segment for the first time; shared prompts are written by what they lack.
+    pub(super) fn new_tokens(&self, who: Waiting, used: Use) -> u32 {
+        let instance = self.instances.get(who.instance);
+        let segment = &instance.segments[index(used.segment)];
+        let carried = segment.carried && self.is_carried(instance.session, who.request, used.segment);
+        let shared = segment.id != SegmentId::NONE && self.placement.memory.segment(segment.id).shared;
+        if instance.requests[index(who.request)].written || carried || shared { 0 } else { used.written }
+    }
+
+    /// Whether it is this request whose first write of the segment may be carried.
+    fn is_carried(&self, session: u32, request: u32, segment: u32) -> bool {
+        let requests = self.workload.requests_of(index(session));
+        let turn = requests[index(request)].user_predecessor;
+        turn != NONE
+            && self.workload.carries_of(&requests[index(turn)]).iter().any(|carried| carried.segment == segment)
+    }
+
+    /// What the policy is told of a segment.
+    pub(super) fn facts(&self, instance: u32, segment: u32) -> SegmentFacts {
+        let instance = self.instances.get(instance);
+        let spec = &self.workload.segments_of(index(instance.session))[index(segment)];
+        SegmentFacts { class: spec.class, gpu: instance.gpu, draw: instance.draw, segment, score: None }
+    }
+
+    /// A segment's row in the table, opened at its first use.
+    pub(super) fn segment_in_table(&mut self, instance: u32, segment: u32) -> SegmentId {
+        let present = self.instances.get(instance).segments[index(segment)].id;
+        if present != SegmentId::NONE {
+            return present;
+        }
+        let session = self.instances.get(instance).session;
+        let spec = self.workload.segments_of(index(session))[index(segment)];
+        let facts = self.facts(instance, segment);
+        let id = if spec.prompt_key == NONE {
+            self.placement.open(&facts)
+        } else {
+            self.placement.hold_prompt(&facts, spec.prompt_key, self.workload.prompt_tokens(spec.prompt_key))
+        };
+        self.instances.get_mut(instance).segments[index(segment)].id = id;
+        id
+    }
+
+    /// Closes, with `turn_end = "next-message"`, the segments of the turn that the message ends.
+    fn close_turn(&mut self, who: Waiting, last_of_turn: u32) {
+        let session = index(self.instances.get(who.instance).session);
+        let closes = self.workload.requests_of(session)[index(last_of_turn)].closes;
+        for place in closes.0..closes.1 {
+            let segment = self.workload.closes[index(place)];
+            let spec = self.workload.segments_of(session)[index(segment)];
+            let state = self.instances.get(who.instance).segments[index(segment)];
+            if spec.closed_by == ClosedBy::TurnEnd && state.users_left == 0 {
+                self.close_segment(who.instance, segment);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The loop over instants, and when it ends.
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::result::{RequestTimes, Snapshot, Window};
+use crate::units::{PerTier, Picos, Tier, picos_to_seconds};
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stop {
+    /// When every session of the list of draws, or of the recording, has ended.
+    Drained,
+    /// When figures have settled and are as precise as asked, or at the horizon.
+    Settled {
+        /// Asked relative half-width of the write rate's 95 % interval.
+        precision: f64,
+        /// Ended sessions, as a multiple of the load, at which the run ends anyway.
+        horizon_turnovers: f64,
+        /// Simulated time at which the run ends anyway.
+        horizon: Picos,
+    },
+    /// After a fixed number of ended sessions, as a multiple of the load, of which the first `warm_up` do not count.
+    Fixed {
+        /// Turnovers that do not count.
+        warm_up: f64,
+        /// Turnovers that do.
+        measured: f64,
+        /// Simulated time at which the run ends anyway.
+        horizon: Picos,
+    },
+}
+
+/// How far a run is, told from time to time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Simulated seconds.
+    pub simulated_s: f64,
+    /// Requests ended.
+    pub requests: u64,
+    /// Share of the run done, as far as that is known.
+    pub share: f64,
+}
+
+/// What a run gives.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Counts over the whole run.
+    pub whole: Snapshot,
+    /// Figures over the measured window.
+    pub window: Window,
+    /// Share of time that landing suffixes would keep the flash busy.
+    pub landing_duty: f64,
+    /// Sessions drawn, per session of the workload.
+    pub repeats: f64,
+    /// Times of every request, if asked for.
+    pub requests: Vec<RequestTimes>,
+    /// Free blocks of each GPU at the end.
+    pub free_blocks: Vec<PerTier<u32>>,
+    /// Live rows of the segment table at the end.
+    pub live_segments: usize,
+}
+
+/// Instants between two calls of the observer.
+const INSTANTS_PER_CALL: u32 = 8192;
+
+impl Engine<'_> {
+    /// Runs to the end. `observe` is called from time to time and ends the run early by returning `false`.
+    ///
+    /// # Errors
+    /// `Error::Interrupted` if the observer says so, `Error::SessionTooLarge` and `Error::ClockRange` if the run cannot go on.
+    pub fn run(mut self, stop: Stop, observe: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome> {
+        self.recorder.begin(stop);
+        let mut instants = 0_u32;
+        self.fire_timers(0);
+        self.start_sessions(0);
+        loop {
+            self.begin_step_boundary()?;
+            instants += 1;
+            if instants % INSTANTS_PER_CALL == 0 && !observe(self.progress(stop)) {
+                return Err(Error::Interrupted);
+            }
+            if self.is_over(stop) {
+                break;
+            }
+            if self.scheduler.running == 0 {
+                let Some(next) = self.next_event() else { break };
+                self.move_clock(next);
+                self.fire_timers(next);
+                self.start_sessions(next);
+                continue;
+            }
+            let (end, steps) = self.start_steps(self.next_event())?;
+            while let Some(next) = self.next_event().filter(|&next| next < end) {
+                self.move_clock(next);
+                self.fire_timers(next);
+                self.start_sessions(next);
+            }
+            self.recorder.steps_started(steps);
+            self.move_clock(end);
+            self.end_steps(steps);
+            self.finish()?;
+            self.fire_timers(end);
+            self.start_sessions(end);
+        }
+        Ok(self.outcome())
+    }
+
+    /// Phases 6 and 7, and what follows from requests without output.
+    fn begin_step_boundary(&mut self) -> Result<()> {
+        self.admit()?;
+        // Sessions of requests without output may have ended, and others begun, in this instant.
+        loop {
+            let before = self.arrivals.drawn();
+            self.fire_timers(self.now);
+            self.start_sessions(self.now);
+            if self.arrivals.drawn() == before && self.timers.next_time().is_none_or(|next| next > self.now) {
+                break;
+            }
+            self.admit()?;
+        }
+        if self.scheduler.running > 0 {
+            for gpu in self.gpus() {
+                if self.scheduler.count(gpu) > 0 {
+                    self.draw_blocks(gpu)?;
+                }
+            }
+        }
+        if self.config.check_blocks {
+            self.placement.check()?;
+        }
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Picos> {
+        match (self.timers.next_time(), self.arrivals.next_time()) {
+            (Some(timer), Some(arrival)) => Some(timer.min(arrival)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn move_clock(&mut self, time: Picos) {
+        debug_assert!(time >= self.now, "Invariant: the clock never runs backwards");
+        self.recorder.time_passed(time - self.now, self.used_blocks());
+        self.now = time;
+    }
+
+    /// Blocks in use, over all GPUs.
+    fn used_blocks(&self) -> PerTier<u64> {
+        let mut used = PerTier([0, 0]);
+        for gpu in &self.placement.memory.gpus {
+            for tier in Tier::ALL {
+                used[tier] += u64::from(gpu.total[tier] - gpu.free[tier]);
+            }
+        }
+        used
+    }
+
+    fn is_over(&mut self, stop: Stop) -> bool {
+        if stop == Stop::Drained {
+            return false;
+        }
+        if !self.recorder.batch_is_due(self.now) {
+            return false;
+        }
+        let snapshot = self.snapshot();
+        // Where blocks outlive their boundary, nothing has settled before memory has filled for the first time.
+        let filled = !self.placement.keeps_past_boundaries() || self.placement.memory.reclaimed > 0;
+        self.recorder.end_batch(snapshot, filled)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            time: self.now,
+            steps: self.step,
+            materialised: self.placement.ledger.materialised(self.step),
+            rematerialised: *self.placement.ledger.rematerialised(),
+            fallbacks: self.placement.memory.fallbacks,
+            reclaimed_blocks: self.placement.memory.reclaimed,
+            ..self.recorder.counts()
+        }
+    }
+
+    fn progress(&self, stop: Stop) -> Progress {
+        Progress {
+            simulated_s: picos_to_seconds(self.now),
+            requests: self.recorder.counts().requests,
+            share: self.recorder.share_done(stop, self.now),
+        }
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let whole = self.snapshot();
+        let window = self.recorder.window(whole);
+        let landing_duty = self.landing_duty(window.counts.landed_tokens, window.counts.time);
+        Outcome {
+            whole,
+            landing_duty,
+            repeats: self.arrivals.repeats(),
+            requests: self.recorder.take_requests(),
+            free_blocks: self.placement.memory.gpus.iter().map(|gpu| gpu.free).collect(),
+            live_segments: self.placement.memory.live_segments(),
+            window,
+        }
+    }
+}

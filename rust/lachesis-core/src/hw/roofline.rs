@@ -1,0 +1,323 @@
+//! Roofline pricing: t = max(FLOPs/(η_c·F), bytes/(η_m·BW)), summed over operators and layers.
+//!
+//! `docs/pricing.md` lists every operator; `operators` returns them, so that a test can add them up by hand.
+
+use crate::hw::step_cost::{StepCost, TierReads, WindowKind, round_price};
+use crate::units::Picos;
+
+/// A window on attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Tokens.
+    pub tokens: u32,
+    /// How it moves.
+    pub kind: WindowKind,
+}
+
+/// Grouped-query attention.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroupedQuery {
+    /// Query heads H.
+    pub heads: f64,
+    /// Key/value heads h_kv.
+    pub kv_heads: f64,
+    /// Values a head d.
+    pub head_dim: f64,
+}
+
+/// The index that selects what sparse latent attention reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SparseIndex {
+    /// Latents read at most.
+    pub top_k: u32,
+    /// Index heads.
+    pub heads: f64,
+    /// Values an index key.
+    pub head_dim: f64,
+    /// Bytes an index value.
+    pub bytes: f64,
+}
+
+/// Multi-head latent attention.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latent {
+    /// Query heads.
+    pub heads: f64,
+    /// Rank of the cached latent.
+    pub kv_lora_rank: f64,
+    /// Rank of the query's projection.
+    pub q_lora_rank: f64,
+    /// Cached rotary values.
+    pub qk_rope_dim: f64,
+    /// Query/key values without position.
+    pub qk_nope_dim: f64,
+    /// Value dimension.
+    pub v_dim: f64,
+    /// Sparse selection, if any.
+    pub index: Option<SparseIndex>,
+}
+
+/// How a group of layers attends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Attention {
+    /// Grouped-query attention.
+    GroupedQuery(GroupedQuery),
+    /// Latent attention.
+    Latent(Latent),
+}
+
+/// Layers with the same attention.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttentionGroup {
+    /// How many layers.
+    pub layers: f64,
+    /// How they attend.
+    pub attention: Attention,
+    /// Their window, if any.
+    pub window: Option<Window>,
+}
+
+/// A model, as far as pricing needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSpec {
+    /// Hidden size d_m.
+    pub hidden: f64,
+    /// Vocabulary.
+    pub vocab: f64,
+    /// Attention, by group of layers.
+    pub groups: Vec<AttentionGroup>,
+    /// Layers with a dense feed-forward network.
+    pub dense_layers: f64,
+    /// Its width.
+    pub dense_ffn: f64,
+    /// Layers with experts.
+    pub moe_layers: f64,
+    /// Routed experts E.
+    pub experts: f64,
+    /// Experts a token (topk).
+    pub experts_per_token: f64,
+    /// Width of an expert d_ff.
+    pub expert_ffn: f64,
+    /// Width of all shared experts together.
+    pub shared_ffn: f64,
+    /// Bytes a weight and an activation value.
+    pub weight_bytes: f64,
+    /// Bytes a cached value.
+    pub kv_bytes: f64,
+    /// Bytes written to the cache a token, all layers.
+    pub kv_bytes_per_token: f64,
+}
+
+/// How the tiers' bandwidth serves reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadPath {
+    /// The accelerator uses the aggregate of all stacks, wherever the data lies.
+    Pooled,
+    /// Each tier is read at its own stacks, the two overlapped.
+    PerTier,
+}
+
+/// A GPU and its links, as far as pricing needs them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GpuSpec {
+    /// GPUs in the node.
+    pub gpus: f64,
+    /// Arithmetic rate F, FLOP/s.
+    pub flops: f64,
+    /// Read bandwidth of the HBM stacks together, bytes/s.
+    pub hbm_read: f64,
+    /// Read bandwidth of the HBF stacks together, bytes/s.
+    pub hbf_read: f64,
+    /// Write bandwidth of the HBF stacks together, bytes/s.
+    pub hbf_write: f64,
+    /// Link bandwidth a direction, bytes/s.
+    pub link: f64,
+    /// Link latency, s.
+    pub link_latency: f64,
+    /// Share of the arithmetic rate reached, η_c.
+    pub compute_efficiency: f64,
+    /// Share of the bandwidth reached, η_m.
+    pub memory_efficiency: f64,
+    /// Fixed time a step, s.
+    pub step_overhead: f64,
+    /// How reads are served.
+    pub read_path: ReadPath,
+}
+
+/// One operator of one step on one GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operator {
+    /// What it is.
+    pub name: &'static str,
+    /// How many times it runs a step.
+    pub times: f64,
+    /// Arithmetic of one run.
+    pub flops: f64,
+    /// Bytes of one run.
+    pub bytes: f64,
+}
+
+impl Operator {
+    /// GEMM m×k→n: 2mkn FLOPs, e(mk + kn + mn) bytes.
+    fn gemm(name: &'static str, times: f64, e: f64, m: f64, k: f64, n: f64) -> Self {
+        Self { name, times, flops: 2.0 * m * k * n, bytes: e * (m * k + k * n + m * n) }
+    }
+
+    /// Its time over all runs.
+    #[must_use]
+    pub fn seconds(&self, gpu: &GpuSpec) -> f64 {
+        let compute = self.flops / (gpu.compute_efficiency * gpu.flops);
+        let memory = self.bytes / (gpu.memory_efficiency * gpu.read_bandwidth());
+        self.times * compute.max(memory)
+    }
+}
+
+impl GpuSpec {
+    /// The aggregate of all stacks.
+    #[must_use]
+    pub fn read_bandwidth(&self) -> f64 {
+        self.hbm_read + self.hbf_read
+    }
+}
+
+/// The GPU-local operators of a step with batch `b` that depend on the batch alone.
+#[must_use]
+pub fn operators(model: &ModelSpec, b: f64) -> Vec<Operator> {
+    let (e, d) = (model.weight_bytes, model.hidden);
+    let mut list = Vec::new();
+    for group in &model.groups {
+        let times = group.layers;
+        match group.attention {
+            Attention::GroupedQuery(a) => {
+                list.push(Operator::gemm("qkv projection", times, e, b, d, (a.heads + 2.0 * a.kv_heads) * a.head_dim));
+                list.push(Operator::gemm("output projection", times, e, b, a.heads * a.head_dim, d));
+            }
+            Attention::Latent(a) => {
+                let query = a.heads * (a.qk_nope_dim + a.qk_rope_dim);
+                list.push(Operator::gemm("query down projection", times, e, b, d, a.q_lora_rank));
+                list.push(Operator::gemm("query up projection", times, e, b, a.q_lora_rank, query));
+                list.push(Operator::gemm("latent projection", times, e, b, d, a.kv_lora_rank + a.qk_rope_dim));
+                // The up projections of keys and values are absorbed: one small GEMM a head.
+                let heads = times * a.heads;
+                list.push(Operator::gemm("absorbed key projection", heads, e, b, a.qk_nope_dim, a.kv_lora_rank));
+                list.push(Operator::gemm("absorbed value projection", heads, e, b, a.kv_lora_rank, a.v_dim));
+                list.push(Operator::gemm("output projection", times, e, b, a.heads * a.v_dim, d));
+                if let Some(i) = a.index {
+                    list.push(Operator::gemm("index query projection", times, e, b, a.q_lora_rank, i.heads * i.head_dim));
+                    list.push(Operator::gemm("index key projection", times, e, b, d, i.head_dim + i.heads));
+                }
+            }
+        }
+    }
+    if model.dense_layers > 0.0 {
+        list.push(Operator::gemm("dense up projection", model.dense_layers, e, b, d, 2.0 * model.dense_ffn));
+        list.push(Operator::gemm("dense down projection", model.dense_layers, e, b, model.dense_ffn, d));
+    }
+    if model.moe_layers > 0.0 {
+        list.push(Operator::gemm("router", model.moe_layers, e, b, d, model.experts));
+        if model.shared_ffn > 0.0 {
+            list.push(Operator::gemm("shared expert up projection", model.moe_layers, e, b, d, 2.0 * model.shared_ffn));
+            list.push(Operator::gemm("shared expert down projection", model.moe_layers, e, b, model.shared_ffn, d));
+        }
+    }
+    list.push(Operator::gemm("language model head", 1.0, e, b, d, model.vocab));
+    list
+}
+
+/// All-to-all, twice a MoE layer: B·topk·((G − 1)/G)·d_m·e / BW_link + latency.
+fn all_to_all(model: &ModelSpec, gpu: &GpuSpec, b: f64) -> f64 {
+    if model.moe_layers <= 0.0 || gpu.gpus <= 1.0 {
+        return 0.0;
+    }
+    let bytes = b * model.experts_per_token * ((gpu.gpus - 1.0) / gpu.gpus) * model.hidden * model.weight_bytes;
+    2.0 * model.moe_layers * (bytes / gpu.link + gpu.link_latency)
+}
+
+/// The routed experts of a step in which the node runs `sum_b` requests.
+///
+/// D = (E/G)·(1 − (1 − topk/E)^ΣB) experts a GPU; bytes D·3·d_m·d_ff·e; FLOPs 6·d_m·d_ff·topk·ΣB/G.
+fn experts(model: &ModelSpec, gpu: &GpuSpec, sum_b: f64) -> f64 {
+    if model.moe_layers <= 0.0 {
+        return 0.0;
+    }
+    let missed = libm::pow(1.0 - model.experts_per_token / model.experts, sum_b);
+    let touched = model.experts / gpu.gpus * (1.0 - missed);
+    Operator {
+        name: "routed experts",
+        times: model.moe_layers,
+        flops: 6.0 * model.hidden * model.expert_ffn * model.experts_per_token * sum_b / gpu.gpus,
+        bytes: touched * 3.0 * model.hidden * model.expert_ffn * model.weight_bytes,
+    }
+    .seconds(gpu)
+}
+
+/// Arithmetic and bytes that one token of context costs a layer: (FLOPs, bytes) read in full, and read through the window or the sparse selection.
+fn per_context_token(model: &ModelSpec, group: &AttentionGroup) -> [(f64, f64); 2] {
+    match group.attention {
+        Attention::GroupedQuery(a) => {
+            let read = (4.0 * a.heads * a.head_dim, 2.0 * a.kv_heads * a.head_dim * model.kv_bytes);
+            if group.window.is_some() { [(0.0, 0.0), read] } else { [read, (0.0, 0.0)] }
+        }
+        Attention::Latent(a) => {
+            let latent = a.kv_lora_rank + a.qk_rope_dim;
+            let read = (2.0 * a.heads * (latent + a.kv_lora_rank), latent * model.kv_bytes);
+            match a.index {
+                None => [read, (0.0, 0.0)],
+                Some(i) => [(2.0 * i.heads * i.head_dim, i.head_dim * i.bytes), read],
+            }
+        }
+    }
+}
+
+/// Prices a model on a GPU for up to `slots` requests a GPU.
+#[must_use]
+pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> StepCost {
+    let node = f64::from(slots) * gpu.gpus;
+    let local = |b: u32| {
+        let b = f64::from(b);
+        operators(model, b).iter().map(|operator| operator.seconds(gpu)).sum::<f64>() + all_to_all(model, gpu, b)
+    };
+    let local_ps = (0..=slots).map(|b| if b == 0 { 0 } else { round_price(local(b)) }).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "slots × GPUs is a small whole number")]
+    let most = node as u32;
+    let shared_ps = (0..=most).map(|b| round_price(experts(model, gpu, f64::from(b)))).collect();
+
+    let mut window = Window { tokens: 0, kind: WindowKind::Sliding };
+    // Seconds a token by [full, windowed] × [arithmetic, HBM stacks, HBF stacks, all stacks].
+    let mut seconds = [[0.0_f64; 4]; 2];
+    for group in &model.groups {
+        if let Some(own) = group.window {
+            window = own;
+        }
+        if let Attention::Latent(Latent { index: Some(i), .. }) = group.attention {
+            window = Window { tokens: i.top_k, kind: WindowKind::Sliding };
+        }
+        for (part, (flops, bytes)) in per_context_token(model, group).into_iter().enumerate() {
+            let compute = group.layers * flops / (gpu.compute_efficiency * gpu.flops);
+            let memory = |bandwidth: f64| group.layers * bytes / (gpu.memory_efficiency * bandwidth);
+            match gpu.read_path {
+                ReadPath::Pooled => seconds[part][0] += compute.max(memory(gpu.read_bandwidth())),
+                ReadPath::PerTier => {
+                    seconds[part][0] += compute;
+                    seconds[part][1] += memory(gpu.hbm_read);
+                    seconds[part][2] += memory(gpu.hbf_read);
+                }
+            }
+        }
+    }
+    let ps = |part: usize, which: usize| -> Picos { round_price(seconds[part][which]) };
+    StepCost {
+        local_ps,
+        shared_ps,
+        context_ps: ps(0, 0),
+        window_ps: ps(1, 0),
+        window: window.tokens,
+        window_kind: window.kind,
+        flush_ps: if gpu.hbf_write > 0.0 { round_price(model.kv_bytes_per_token / gpu.hbf_write) } else { 0 },
+        overhead_ps: round_price(gpu.step_overhead),
+        tier_reads: (gpu.read_path == ReadPath::PerTier).then(|| TierReads {
+            context_ps: [ps(0, 1), ps(0, 2)],
+            window_ps: [ps(1, 1), ps(1, 2)],
+        }),
+    }
+}

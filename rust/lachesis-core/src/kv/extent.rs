@@ -1,0 +1,147 @@
+//! Extents: runs of blocks of one tier. A segment's blocks are a stack of extents in one shared slab, so that drawing
+//! or reclaiming a run of any length is one operation and nothing is allocated per segment.
+
+use crate::units::{Tier, index, narrow};
+
+/// The stack is empty.
+pub const NO_EXTENT: u32 = u32::MAX;
+
+/// The most blocks that one extent can count: 31 bits, the 32nd being the tier.
+const MOST: u32 = u32::MAX >> 1;
+
+/// One run of blocks of one tier; 8 bytes.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    below: u32,
+    tier_and_blocks: u32,
+}
+
+/// A run of blocks of one tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The tier that the blocks came from.
+    pub tier: Tier,
+    /// How many blocks.
+    pub blocks: u32,
+}
+
+impl Slot {
+    fn new(extent: Extent, below: u32) -> Self {
+        debug_assert!(extent.blocks <= MOST, "Invariant: an extent counts at most 2^31 - 1 blocks");
+        let flag = if extent.tier == Tier::Hbf { MOST + 1 } else { 0 };
+        Self { below, tier_and_blocks: flag | extent.blocks }
+    }
+
+    const fn extent(self) -> Extent {
+        let tier = if self.tier_and_blocks > MOST { Tier::Hbf } else { Tier::Hbm };
+        Extent { tier, blocks: self.tier_and_blocks & MOST }
+    }
+}
+
+/// The slab that all stacks share. A stack is the index of its top slot.
+#[derive(Debug, Default)]
+pub struct ExtentStacks {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl ExtentStacks {
+    /// Puts a run of blocks on top; a run of the tier that is on top already makes that longer.
+    pub fn push(&mut self, top: &mut u32, extent: Extent) {
+        if extent.blocks == 0 {
+            return;
+        }
+        if *top != NO_EXTENT {
+            let slot = &mut self.slots[index(*top)];
+            let present = slot.extent();
+            if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
+                *slot = Slot::new(Extent { tier: extent.tier, blocks: present.blocks + extent.blocks }, slot.below);
+                return;
+            }
+        }
+        let slot = Slot::new(extent, *top);
+        *top = if let Some(reused) = self.free.pop() {
+            self.slots[index(reused)] = slot;
+            reused
+        } else {
+            self.slots.push(slot);
+            narrow(self.slots.len() - 1)
+        };
+    }
+
+    /// The run on top.
+    #[must_use]
+    pub fn peek(&self, top: u32) -> Option<Extent> {
+        (top != NO_EXTENT).then(|| self.slots[index(top)].extent())
+    }
+
+    /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
+    pub fn pop(&mut self, top: &mut u32, most: u32) -> Option<Extent> {
+        let present = self.peek(*top)?;
+        if present.blocks <= most {
+            let emptied = *top;
+            *top = self.slots[index(emptied)].below;
+            self.free.push(emptied);
+            return Some(present);
+        }
+        let slot = &mut self.slots[index(*top)];
+        *slot = Slot::new(Extent { tier: present.tier, blocks: present.blocks - most }, slot.below);
+        Some(Extent { tier: present.tier, blocks: most })
+    }
+
+    /// The runs of a stack, top first.
+    pub fn runs(&self, top: u32) -> impl Iterator<Item = Extent> + '_ {
+        let mut next = top;
+        std::iter::from_fn(move || {
+            let extent = self.peek(next)?;
+            next = self.slots[index(next)].below;
+            Some(extent)
+        })
+    }
+
+    /// Slots in use, over all stacks.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A stack of extents behaves as a plain vector of one tier a block.
+        #[test]
+        fn agrees_with_a_vector_of_blocks(
+            script in prop::collection::vec((any::<bool>(), any::<bool>(), 0_u32..6), 1..200),
+        ) {
+            let mut stacks = ExtentStacks::default();
+            let mut tops = [NO_EXTENT; 2];
+            let mut plain: [Vec<Tier>; 2] = [vec![], vec![]];
+            for (which, push, blocks) in script {
+                let stack = usize::from(which);
+                if push {
+                    let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
+                    stacks.push(&mut tops[stack], Extent { tier, blocks });
+                    plain[stack].extend((0..blocks).map(|_| tier));
+                } else if let Some(extent) = stacks.pop(&mut tops[stack], blocks.max(1)) {
+                    for _ in 0..extent.blocks {
+                        prop_assert_eq!(plain[stack].pop(), Some(extent.tier));
+                    }
+                } else {
+                    prop_assert!(plain[stack].is_empty());
+                }
+                for (top, blocks) in tops.iter().zip(&plain) {
+                    let mut flat: Vec<Tier> = stacks
+                        .runs(*top)
+                        .flat_map(|run| (0..run.blocks).map(move |_| run.tier))
+                        .collect();
+                    flat.reverse();
+                    prop_assert_eq!(&flat, blocks);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The KV memory of a node: per GPU one free list a tier and one reclaim list, and the segment table over all of them.
+//!
+//! Free lists are counts here: which block a segment gets changes no result of a simulation. `BlockPool` is the same
+//! discipline with block ids, for an engine that has real blocks.
+
+use crate::error::{Error, Result};
+use crate::kv::extent::{Extent, ExtentStacks};
+use crate::kv::reclaim::ReclaimList;
+use crate::kv::segment::{Segment, SegmentId};
+use crate::units::{PerTier, SegmentClass, Tier};
+
+/// The free lists of one GPU.
+#[derive(Debug)]
+pub struct GpuMemory {
+    /// Blocks that the GPU has.
+    pub total: PerTier<u32>,
+    /// Blocks on the free lists.
+    pub free: PerTier<u32>,
+    /// Blocks drawn by running requests and not yet entered in a segment's row.
+    pub in_flight: PerTier<u32>,
+    reclaim: ReclaimList,
+}
+
+/// Where the tokens of one write went: runs in the order written.
+pub type Written<'a> = &'a mut dyn FnMut(Tier, u32);
+
+/// The KV memory of a node.
+#[derive(Debug)]
+pub struct Memory {
+    /// One entry a GPU.
+    pub gpus: Vec<GpuMemory>,
+    /// Whether a draw may be served by the other tier.
+    pub falls_back: bool,
+    /// Draws served by the other tier.
+    pub fallbacks: u64,
+    /// Blocks reclaimed.
+    pub reclaimed: u64,
+    block_tokens: u32,
+    segments: Vec<Segment>,
+    vacant: Vec<SegmentId>,
+    extents: ExtentStacks,
+}
+
+impl Memory {
+    /// A memory of `gpus` equal GPUs, all blocks free.
+    #[must_use]
+    pub fn new(gpus: usize, blocks: PerTier<u32>, block_tokens: u32, falls_back: bool) -> Self {
+        Self {
+            gpus: (0..gpus)
+                .map(|_| GpuMemory {
+                    total: blocks,
+                    free: blocks,
+                    in_flight: PerTier([0, 0]),
+                    reclaim: ReclaimList::default(),
+                })
+                .collect(),
+            falls_back,
+            fallbacks: 0,
+            reclaimed: 0,
+            block_tokens,
+            segments: Vec::new(),
+            vacant: Vec::new(),
+            extents: ExtentStacks::default(),
+        }
+    }
+
+    /// Tokens in a block.
+    #[must_use]
+    pub const fn block_tokens(&self) -> u32 {
+        self.block_tokens
+    }
+
+    /// Enters a segment that holds nothing yet.
+    pub fn open(&mut self, gpu: u16, class: SegmentClass, target: Tier) -> SegmentId {
+        let segment = Segment::new(gpu, class, target);
+        if let Some(id) = self.vacant.pop() {
+            self.segments[id.index()] = segment;
+            id
+        } else {
+            self.segments.push(segment);
+            SegmentId(crate::units::narrow(self.segments.len() - 1))
+        }
+    }
+
+    /// A segment's row.
+    #[must_use]
+    pub fn segment(&self, id: SegmentId) -> &Segment {
+        &self.segments[id.index()]
+    }
+
+    /// A segment's row, to change what the layer above owns: tokens, pins, holders, flags.
+    pub fn segment_mut(&mut self, id: SegmentId) -> &mut Segment {
+        &mut self.segments[id.index()]
+    }
+
+    /// Blocks that `tokens` more tokens need on top of what the segment holds.
+    #[must_use]
+    pub fn blocks_for(&self, resident: u32, tokens: u32) -> u32 {
+        let total = u64::from(resident) + u64::from(tokens);
+        let needed = total.div_ceil(u64::from(self.block_tokens)) - u64::from(resident.div_ceil(self.block_tokens));
+        u32::try_from(needed).unwrap_or(u32::MAX)
+    }
+
+    /// Whether `needed` blocks, by target tier, can be had on a GPU: free ones, else reclaimed ones.
+    #[must_use]
+    pub fn can_have(&self, gpu: u16, needed: PerTier<u64>) -> bool {
+        let memory = &self.gpus[usize::from(gpu)];
+        let available = |tier: Tier| u64::from(memory.free[tier]) + memory.reclaim.blocks[tier];
+        if self.falls_back {
+            needed[Tier::Hbm] + needed[Tier::Hbf] <= available(Tier::Hbm) + available(Tier::Hbf)
+        } else {
+            Tier::ALL.iter().all(|&tier| needed[tier] <= available(tier))
+        }
+    }
+
+    /// Takes a run of at most `most` blocks off a free list for target tier `target`: its own list, else the other's (where
+    /// the policy falls back), else by reclaiming from the least recent segment. `None` if nothing can be had.
+    ///
+    /// Contract: as many calls as it takes give the same tiers, in the same order, as drawing block by block.
+    #[inline]
+    pub fn draw_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
+        let memory = &mut self.gpus[usize::from(gpu)];
+        if memory.free[target] > 0 {
+            let blocks = most.min(memory.free[target]);
+            memory.free[target] -= blocks;
+            return Some(Extent { tier: target, blocks });
+        }
+        let other = target.other();
+        if self.falls_back && memory.free[other] > 0 {
+            let blocks = most.min(memory.free[other]);
+            memory.free[other] -= blocks;
+            self.fallbacks += u64::from(blocks);
+            return Some(Extent { tier: other, blocks });
+        }
+        let extent = self.reclaim_run(gpu, target, most)?;
+        // A reclaimed block returns to its list and is drawn from there at once.
+        if extent.tier != target {
+            self.fallbacks += u64::from(extent.blocks);
+        }
+        Some(extent)
+    }
+
+    /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
+    fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
+        let list = &mut self.gpus[usize::from(gpu)].reclaim;
+        let id = list.head()?;
+        let segment = &mut self.segments[id.index()];
+        let top = self.extents.peek(segment.top)?;
+        if !self.falls_back && top.tier != target {
+            return None;
+        }
+        let extent = self.extents.pop(&mut segment.top, most)?;
+        segment.blocks[extent.tier] -= extent.blocks;
+        list.blocks[extent.tier] -= u64::from(extent.blocks);
+        let held = segment.held();
+        segment.resident = segment.resident.min(held * self.block_tokens);
+        self.reclaimed += u64::from(extent.blocks);
+        if held == 0 {
+            list.remove(&mut self.segments, id);
+            if self.segments[id.index()].closed {
+                self.vacant.push(id);
+            }
+        }
+        Some(extent)
+    }
+
+    /// Appends `tokens` tokens to a segment's resident ones, drawing what blocks they need; `written` is told the tier of every
+    /// run of tokens in order.
+    ///
+    /// Contract: the caller has made sure with `can_have` that the blocks are there.
+    pub fn append(&mut self, id: SegmentId, tokens: u32, written: Written<'_>) -> Result<()> {
+        let segment = &self.segments[id.index()];
+        let (gpu, target) = (segment.gpu, segment.target);
+        let mut needed = self.blocks_for(segment.resident, tokens);
+        let mut left = tokens;
+        if let Some(top) = self.extents.peek(segment.top) {
+            let spare = segment.held() * self.block_tokens - segment.resident;
+            let fill = spare.min(left);
+            if fill > 0 {
+                written(top.tier, fill);
+                left -= fill;
+            }
+        }
+        while needed > 0 {
+            let Some(extent) = self.draw_run(gpu, target, needed) else {
+                return Err(self.out_of_blocks(gpu, target, needed));
+            };
+            needed -= extent.blocks;
+            let run_tokens = left.min(extent.blocks.saturating_mul(self.block_tokens));
+            written(extent.tier, run_tokens);
+            left -= run_tokens;
+            self.enter(id, extent);
+        }
+        debug_assert_eq!(left, 0, "Invariant: every token lies in a block");
+        self.segments[id.index()].resident += tokens;
+        Ok(())
+    }
+
+    /// The error of a draw that cannot be served.
+    fn out_of_blocks(&self, gpu: u16, target: Tier, needed: u32) -> Error {
+        let free = self.gpus[usize::from(gpu)].free;
+        Error::OutOfBlocks {
+            tier: if target == Tier::Hbm { "HBM" } else { "HBF" },
+            needed: u64::from(needed),
+            free: u64::from(free[target]) + if self.falls_back { u64::from(free[target.other()]) } else { 0 },
+        }
+    }
+
+    /// Puts drawn blocks on top of a segment's stack.
+    pub fn enter(&mut self, id: SegmentId, extent: Extent) {
+        let segment = &mut self.segments[id.index()];
+        segment.blocks[extent.tier] += extent.blocks;
+        self.extents.push(&mut segment.top, extent);
+        if segment.in_reclaim_list {
+            self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
+        }
+    }
+
+    /// The tier of a segment's top block.
+    #[must_use]
+    pub fn top_tier(&self, id: SegmentId) -> Option<Tier> {
+        self.extents.peek(self.segments[id.index()].top).map(|extent| extent.tier)
+    }
+
+    /// Resident tokens by the tier of their block; the part-filled block is the top one.
+    #[must_use]
+    pub fn tokens_by_tier(&self, id: SegmentId) -> [u64; 2] {
+        let segment = &self.segments[id.index()];
+        let mut tokens = segment.blocks.0.map(|blocks| u64::from(blocks) * u64::from(self.block_tokens));
+        if let Some(top) = self.extents.peek(segment.top) {
+            tokens[top.tier as usize] -= u64::from(segment.held() * self.block_tokens - segment.resident);
+        }
+        tokens
+    }
+
+    /// Returns all of a segment's blocks to the lists they came from; its tokens stay known. Returns how many blocks.
+    pub fn evict(&mut self, id: SegmentId) -> u32 {
+        self.unlist(id);
+        let segment = &mut self.segments[id.index()];
+        let memory = &mut self.gpus[usize::from(segment.gpu)];
+        for tier in Tier::ALL {
+            memory.free[tier] += segment.blocks[tier];
+        }
+        let held = segment.held();
+        segment.blocks = PerTier([0, 0]);
+        segment.resident = 0;
+        while self.extents.pop(&mut segment.top, u32::MAX).is_some() {}
+        held
+    }
+
+    /// Frees a segment: its blocks return to their lists and its row goes.
+    pub fn free(&mut self, id: SegmentId) -> u32 {
+        let held = self.evict(id);
+        self.vacant.push(id);
+        held
+    }
+
+    /// Marks a segment as read by nobody again; what it holds stays until it is reclaimed.
+    pub fn close_in_place(&mut self, id: SegmentId) {
+        if self.segments[id.index()].held() == 0 {
+            self.unlist(id);
+            self.vacant.push(id);
+        } else {
+            self.segments[id.index()].closed = true;
+        }
+    }
+
+    /// Appends a segment to the reclaim list of its GPU as the most recent, if it has blocks.
+    pub fn list(&mut self, id: SegmentId) {
+        let segment = &self.segments[id.index()];
+        if segment.held() > 0 && !segment.in_reclaim_list {
+            self.gpus[usize::from(segment.gpu)].reclaim.append(&mut self.segments, id);
+        }
+    }
+
+    /// Takes a segment out of the reclaim list, if it is there.
+    pub fn unlist(&mut self, id: SegmentId) {
+        let segment = &self.segments[id.index()];
+        if segment.in_reclaim_list {
+            self.gpus[usize::from(segment.gpu)].reclaim.remove(&mut self.segments, id);
+        }
+    }
+
+    /// Rows in use.
+    #[must_use]
+    pub fn live_segments(&self) -> usize {
+        self.segments.len() - self.vacant.len()
+    }
+
+    /// Extents in use.
+    #[must_use]
+    pub fn live_extents(&self) -> usize {
+        self.extents.live()
+    }
+
+    /// Counts every block: free + held + in flight must be the total, in every tier of every GPU, and every segment's extents must add up to its row.
+    ///
+    /// # Errors
+    /// `Error::Census` with the difference.
+    pub fn check(&self) -> Result<()> {
+        let mut held = vec![PerTier([0_u64; 2]); self.gpus.len()];
+        let mut live = vec![true; self.segments.len()];
+        for id in &self.vacant {
+            live[id.index()] = false;
+        }
+        for (segment, _) in self.segments.iter().zip(&live).filter(|(_, live)| **live) {
+            for extent in self.extents.runs(segment.top) {
+                held[usize::from(segment.gpu)][extent.tier] += u64::from(extent.blocks);
+            }
+        }
+        for (gpu, memory) in self.gpus.iter().enumerate() {
+            for tier in Tier::ALL {
+                let free = u64::from(memory.free[tier]);
+                let held = held[gpu][tier] + u64::from(memory.in_flight[tier]);
+                let total = u64::from(memory.total[tier]);
+                if free + held != total {
+                    let tier = if tier == Tier::Hbm { "HBM" } else { "HBF" };
+                    return Err(Error::Census { gpu, tier, free, held, sum: free + held, total });
+                }
+            }
+        }
+        Ok(())
+    }
+}

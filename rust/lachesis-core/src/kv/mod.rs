@@ -1,0 +1,12 @@
+//! Blocks and who holds them: free lists, extents, the segment table, the reclaim list.
+
+mod extent;
+mod memory;
+mod pool;
+mod reclaim;
+mod segment;
+
+pub use extent::{Extent, ExtentStacks, NO_EXTENT};
+pub use memory::{GpuMemory, Memory, Written};
+pub use pool::{BlockPool, BlockRange};
+pub use segment::{Segment, SegmentId};

@@ -1,0 +1,93 @@
+//! One row of the segment table.
+
+use crate::kv::extent::NO_EXTENT;
+use crate::units::{PerTier, SegmentClass, Tier};
+
+/// Names a row of the segment table; reused after the segment is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u32);
+
+impl SegmentId {
+    /// No segment.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// The row's position in the table.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A segment's row: 48 bytes.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// Tokens whose KV the segment stands for, resident or not.
+    pub tokens: u32,
+    /// Tokens whose KV lies in its blocks: the first `resident` of `tokens`.
+    pub resident: u32,
+    /// Blocks held in each tier.
+    pub blocks: PerTier<u32>,
+    /// Top of its stack of extents.
+    pub top: u32,
+    /// Ready or running requests that use it.
+    pub pins: u32,
+    /// Live sessions that hold it (shared prompts).
+    pub holders: u32,
+    /// Neighbours in the reclaim list of its GPU.
+    pub(super) previous: SegmentId,
+    pub(super) next: SegmentId,
+    pub(super) in_reclaim_list: bool,
+    /// Closed: nobody will read it again; the row goes with its last block.
+    pub closed: bool,
+    /// A shared prompt, kept in the GPU's table of prompts.
+    pub shared: bool,
+    /// The class.
+    pub class: SegmentClass,
+    /// The tier that the policy named.
+    pub target: Tier,
+    /// The GPU whose blocks it holds.
+    pub gpu: u16,
+}
+
+impl Segment {
+    pub(super) fn new(gpu: u16, class: SegmentClass, target: Tier) -> Self {
+        Self {
+            tokens: 0,
+            resident: 0,
+            blocks: PerTier([0, 0]),
+            top: NO_EXTENT,
+            pins: 0,
+            holders: 0,
+            previous: SegmentId::NONE,
+            next: SegmentId::NONE,
+            in_reclaim_list: false,
+            closed: false,
+            shared: false,
+            class,
+            target,
+            gpu,
+        }
+    }
+
+    /// Tokens that must be computed again before the segment can be read.
+    #[must_use]
+    pub const fn missing(&self) -> u32 {
+        self.tokens - self.resident
+    }
+
+    /// Blocks held, over both tiers.
+    #[must_use]
+    pub const fn held(&self) -> u32 {
+        self.blocks.0[0] + self.blocks.0[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_stays_small() {
+        assert!(size_of::<Segment>() <= 64, "{} bytes", size_of::<Segment>());
+    }
+}

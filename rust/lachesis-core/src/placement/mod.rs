@@ -1,0 +1,184 @@
+//! The placement layer: segment table, free lists and policy in one place, and no I/O. The simulator drives it, and an
+//! engine can. It decides where blocks go and when they return; it knows nothing of time or cost.
+
+mod append;
+mod ledger;
+mod suffix;
+
+pub use append::{Appends, Starved};
+pub use ledger::{Ledger, WriteKind};
+pub use suffix::Need;
+
+use crate::kv::{Memory, SegmentId};
+use crate::policy::{AtBoundary, NodeView, Policy, SegmentFacts, WhenEmpty};
+use crate::units::{PerTier, SegmentClass};
+
+/// Placement for one node.
+#[derive(Debug)]
+pub struct Placement {
+    /// Free lists and the segment table.
+    pub memory: Memory,
+    /// Tokens written, by class, tier and kind.
+    pub ledger: Ledger,
+    /// Requests that append a token a step.
+    pub appends: Appends,
+    policy: Box<dyn Policy>,
+    keeps: bool,
+    prompts: Vec<Prompt>,
+    prompt_keys: usize,
+}
+
+/// A GPU's copy of a shared prompt.
+#[derive(Debug, Clone, Copy)]
+struct Prompt {
+    segment: SegmentId,
+    written_before: bool,
+}
+
+impl Placement {
+    /// Placement over `gpus` equal GPUs for prompts of `prompt_keys` different keys.
+    #[must_use]
+    pub fn new(gpus: usize, blocks: PerTier<u32>, block_tokens: u32, policy: Box<dyn Policy>, prompt_keys: usize) -> Self {
+        let falls_back = policy.when_empty() == WhenEmpty::FallBack;
+        let keeps = policy.at_boundary() == AtBoundary::Keep;
+        Self {
+            memory: Memory::new(gpus, blocks, block_tokens, falls_back),
+            ledger: Ledger::default(),
+            appends: Appends::new(gpus, block_tokens),
+            policy,
+            keeps,
+            prompts: vec![Prompt { segment: SegmentId::NONE, written_before: false }; gpus * prompt_keys],
+            prompt_keys,
+        }
+    }
+
+    /// The policy's name.
+    #[must_use]
+    pub fn policy_name(&self) -> &str {
+        self.policy.name()
+    }
+
+    /// Whether blocks stay cached past their boundary.
+    #[must_use]
+    pub const fn keeps_past_boundaries(&self) -> bool {
+        self.keeps
+    }
+
+    /// Enters a segment in the table; the policy names its tier.
+    pub fn open(&mut self, facts: &SegmentFacts) -> SegmentId {
+        let gpu = &self.memory.gpus[usize::from(facts.gpu)];
+        let view = NodeView { gpu_free: gpu.free, gpu_total: gpu.total, gpus: self.memory.gpus.len() };
+        let target = self.policy.open(facts, &view);
+        self.memory.open(facts.gpu, facts.class, target)
+    }
+
+    /// A session begins to hold the GPU's copy of a shared prompt of `tokens` tokens.
+    pub fn hold_prompt(&mut self, facts: &SegmentFacts, key: u32, tokens: u32) -> SegmentId {
+        let place = usize::from(facts.gpu) * self.prompt_keys + crate::units::index(key);
+        if self.prompts[place].segment == SegmentId::NONE {
+            let id = self.open(facts);
+            let segment = self.memory.segment_mut(id);
+            segment.shared = true;
+            segment.tokens = tokens;
+            self.prompts[place].segment = id;
+        }
+        let id = self.prompts[place].segment;
+        self.memory.segment_mut(id).holders += 1;
+        if !self.keeps {
+            self.memory.unlist(id);
+        }
+        id
+    }
+
+    /// A session lets go of a shared prompt; without holders it may be reclaimed.
+    pub fn release_prompt(&mut self, id: SegmentId) {
+        let segment = self.memory.segment_mut(id);
+        segment.holders -= 1;
+        if segment.holders == 0 && !self.keeps {
+            self.memory.list(id);
+        }
+    }
+
+    /// Whether writing this prompt now writes it for the first time on its GPU; notes that it has been written.
+    fn first_write_of_prompt(&mut self, gpu: u16, key: u32) -> bool {
+        let place = usize::from(gpu) * self.prompt_keys + crate::units::index(key);
+        !std::mem::replace(&mut self.prompts[place].written_before, true)
+    }
+
+    /// A ready request starts to use a segment: it cannot be reclaimed now.
+    pub fn pin(&mut self, id: SegmentId) {
+        self.memory.segment_mut(id).pins += 1;
+        if self.keeps {
+            self.memory.unlist(id);
+        }
+    }
+
+    /// A request is done with a segment. Where nothing is freed at boundaries the last one makes it reclaimable, as the most recent.
+    pub fn unpin(&mut self, id: SegmentId) {
+        let segment = self.memory.segment_mut(id);
+        segment.pins -= 1;
+        if segment.pins == 0 && self.keeps {
+            self.memory.list(id);
+        }
+    }
+
+    /// The context boundary of a segment: nobody reads it again.
+    pub fn close(&mut self, id: SegmentId, facts: &SegmentFacts) {
+        debug_assert_eq!(self.memory.segment(id).pins, 0, "Invariant: a boundary waits for the readers");
+        let held = self.memory.segment(id).held();
+        self.policy.closed(facts, held);
+        if self.keeps {
+            self.memory.close_in_place(id);
+        } else {
+            self.memory.free(id);
+        }
+    }
+
+    /// Counts every block and compares it with what the GPUs have.
+    ///
+    /// # Errors
+    /// `Error::Census` with the difference.
+    pub fn check(&self) -> crate::error::Result<()> {
+        self.memory.check()
+    }
+
+    /// A segment's class.
+    #[must_use]
+    pub fn class(&self, id: SegmentId) -> SegmentClass {
+        self.memory.segment(id).class
+    }
+}
+
+impl Placement {
+    /// Fills the memory with blocks that nobody will read again, of random age: what a memory looks like that has been in use
+    /// under a policy which frees nothing at boundaries.
+    ///
+    /// # Errors
+    /// Never in practice: every block is free before.
+    pub fn age(&mut self, seed: u64) -> crate::error::Result<()> {
+        /// Blocks of one dead segment: small against the memory, large against the work of making them.
+        const RUN: u32 = 64;
+        for gpu in 0..self.memory.gpus.len() {
+            let mut tiers = Vec::new();
+            for tier in crate::units::Tier::ALL {
+                let mut left = self.memory.gpus[gpu].free[tier];
+                while left > 0 {
+                    let blocks = left.min(RUN);
+                    tiers.push(crate::kv::Extent { tier, blocks });
+                    left -= blocks;
+                }
+            }
+            crate::rng::shuffle(&mut tiers, seed, crate::rng::Stream::AgedMemory, gpu as u64);
+            let gpu = u16::try_from(gpu).unwrap_or(u16::MAX);
+            for extent in tiers {
+                let id = self.memory.open(gpu, SegmentClass::Lead, extent.tier);
+                let tokens = extent.blocks.saturating_mul(self.memory.block_tokens());
+                self.memory.segment_mut(id).tokens = tokens;
+                self.memory.append(id, tokens, &mut |_, _| {})?;
+                self.memory.list(id);
+                self.memory.close_in_place(id);
+            }
+        }
+        Ok(())
+    }
+}

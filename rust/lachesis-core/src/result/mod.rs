@@ -1,0 +1,9 @@
+//! What a run measures: counts, distributions, and when they have settled.
+
+mod batches;
+mod histogram;
+mod recorder;
+
+pub use batches::{Batches, Interval, student_t_975};
+pub use histogram::Histogram;
+pub use recorder::{Recorder, RequestTimes, Snapshot, Window};

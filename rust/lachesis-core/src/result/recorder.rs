@@ -1,0 +1,401 @@
+//! Counts what happens, batch by batch, and decides which batches are measured.
+
+use crate::engine::{Config, Stop};
+use crate::result::batches::{Batches, Interval};
+use crate::result::histogram::Histogram;
+use crate::scheduler::{Load, RequestState};
+use crate::units::{PerClassTier, PerTier, Picos, Tier, picos_to_seconds, to_f64};
+
+/// At this many batches neighbours are merged in pairs, so that memory does not grow with simulated time.
+const MOST_BATCHES: usize = 32;
+/// Fewer measured batches than this give no interval worth trusting.
+const FEWEST_MEASURED: usize = 8;
+/// Batches a turnover of the live sessions, at first.
+const BATCHES_PER_TURNOVER: u64 = 4;
+
+/// Counts since the start of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Snapshot {
+    /// Simulated time.
+    pub time: Picos,
+    /// Steps of the node.
+    pub steps: u64,
+    /// Requests ended.
+    pub requests: u64,
+    /// Sessions ended.
+    pub sessions: u64,
+    /// Tokens emitted by ended requests.
+    pub output_tokens: u64,
+    /// Requests with a TTFT.
+    pub timed_ttft: u64,
+    /// Requests with a TPOT.
+    pub timed_tpot: u64,
+    /// Those over the TTFT limit.
+    pub over_ttft: u64,
+    /// Those over the TPOT limit.
+    pub over_tpot: u64,
+    /// Running requests that were preempted.
+    pub preemptions: u64,
+    /// Sessions that lost their blocks.
+    pub session_losses: u64,
+    /// Draws served by the other tier, in blocks.
+    pub fallbacks: u64,
+    /// Blocks reclaimed.
+    pub reclaimed_blocks: u64,
+    /// Tokens of suffixes landed in flash.
+    pub landed_tokens: u64,
+    /// Blocks in use × picoseconds, by tier.
+    pub block_time: PerTier<u128>,
+    /// Tokens written for the first time.
+    pub materialised: PerClassTier<u64>,
+    /// Tokens written again.
+    pub rematerialised: PerClassTier<u64>,
+}
+
+impl Snapshot {
+    /// What happened since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut block_time = self.block_time;
+        for tier in Tier::ALL {
+            block_time[tier] -= earlier.block_time[tier];
+        }
+        Self {
+            time: self.time - earlier.time,
+            steps: self.steps - earlier.steps,
+            requests: self.requests - earlier.requests,
+            sessions: self.sessions - earlier.sessions,
+            output_tokens: self.output_tokens - earlier.output_tokens,
+            timed_ttft: self.timed_ttft - earlier.timed_ttft,
+            timed_tpot: self.timed_tpot - earlier.timed_tpot,
+            over_ttft: self.over_ttft - earlier.over_ttft,
+            over_tpot: self.over_tpot - earlier.over_tpot,
+            preemptions: self.preemptions - earlier.preemptions,
+            session_losses: self.session_losses - earlier.session_losses,
+            fallbacks: self.fallbacks - earlier.fallbacks,
+            reclaimed_blocks: self.reclaimed_blocks - earlier.reclaimed_blocks,
+            landed_tokens: self.landed_tokens - earlier.landed_tokens,
+            block_time,
+            materialised: self.materialised.since(&earlier.materialised),
+            rematerialised: self.rematerialised.since(&earlier.rematerialised),
+        }
+    }
+
+    /// Tokens written to a tier, again or for the first time.
+    #[must_use]
+    pub fn written(&self, tier: Tier) -> u64 {
+        self.materialised.tier_total(tier) + self.rematerialised.tier_total(tier)
+    }
+}
+
+/// Times of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTimes {
+    /// Draw of its session.
+    pub draw: u64,
+    /// Its number in the session.
+    pub request: u32,
+    /// When it became ready.
+    pub ready: Picos,
+    /// When it was first admitted.
+    pub admitted: Picos,
+    /// When its first token was emitted; 0 if it emits none.
+    pub first_token: Picos,
+    /// When it ended.
+    pub end: Picos,
+}
+
+/// The measured part of a run.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Whether occupancy and write rates had settled and the asked precision was reached.
+    pub settled: bool,
+    /// Counts of the window.
+    pub counts: Snapshot,
+    /// When it starts.
+    pub start: Picos,
+    /// Batches in it.
+    pub batches: usize,
+    /// Ended sessions in it, as a multiple of the load.
+    pub turnovers: f64,
+    /// Tokens a second written to each tier, with the 95 % interval.
+    pub write_rate: PerTier<Interval>,
+    /// TTFT of its requests.
+    pub ttft: Histogram,
+    /// TPOT of its requests.
+    pub tpot: Histogram,
+}
+
+#[derive(Debug, Default)]
+struct Batch {
+    end: Snapshot,
+    ttft: Histogram,
+    tpot: Histogram,
+}
+
+/// Counts what happens.
+#[derive(Debug)]
+pub struct Recorder {
+    counts: Snapshot,
+    current: Batch,
+    done: Vec<Batch>,
+    spare: Vec<Batch>,
+    batch_sessions: u64,
+    load_sessions: u64,
+    ttft_limit: Picos,
+    tpot_limit: Picos,
+    stop: Stop,
+    settled_from: Option<usize>,
+    requests: Option<Vec<RequestTimes>>,
+}
+
+impl Recorder {
+    /// A recorder for a run.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let load_sessions = match config.load {
+            Load::Closed { sessions, .. } => u64::from(sessions),
+            Load::Poisson { .. } | Load::Recorded => 16 * config.gpus as u64,
+        };
+        Self {
+            counts: Snapshot::default(),
+            current: Batch::default(),
+            done: Vec::new(),
+            spare: Vec::new(),
+            batch_sessions: (load_sessions / BATCHES_PER_TURNOVER).max(1),
+            load_sessions,
+            ttft_limit: config.limits.0,
+            tpot_limit: config.limits.1,
+            stop: Stop::Drained,
+            settled_from: None,
+            requests: config.keep_requests.then(Vec::new),
+        }
+    }
+
+    /// Notes when the run is to end.
+    pub fn begin(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
+    /// Counts so far; the caller fills in what the placement layer counts.
+    #[must_use]
+    pub const fn counts(&self) -> Snapshot {
+        self.counts
+    }
+
+    /// Steps have started.
+    pub fn steps_started(&mut self, steps: u64) {
+        self.counts.steps += steps;
+    }
+
+    /// Time has passed with so many blocks in use.
+    pub fn time_passed(&mut self, picos: Picos, used: PerTier<u64>) {
+        for tier in Tier::ALL {
+            self.counts.block_time[tier] += u128::from(used[tier]) * u128::from(picos.cast_unsigned());
+        }
+    }
+
+    /// A request has ended at `now`.
+    pub fn request_ended(&mut self, draw: u64, request: u32, state: &RequestState, output_tokens: u32, now: Picos) {
+        self.counts.requests += 1;
+        self.counts.output_tokens += u64::from(output_tokens);
+        if output_tokens > 0 {
+            let ttft = state.first_token - state.ready;
+            self.counts.timed_ttft += 1;
+            self.counts.over_ttft += u64::from(ttft > self.ttft_limit);
+            self.current.ttft.add(ttft);
+        }
+        if output_tokens > 1 {
+            let gaps = Picos::from(output_tokens - 1);
+            let time = now - state.first_token;
+            self.counts.timed_tpot += 1;
+            self.counts.over_tpot += u64::from(time > self.tpot_limit.saturating_mul(gaps));
+            self.current.tpot.add(time / gaps);
+        }
+        if let Some(requests) = &mut self.requests {
+            let (ready, admitted, first_token) = (state.ready, state.admitted, state.first_token);
+            requests.push(RequestTimes { draw, request, ready, admitted, first_token, end: now });
+        }
+    }
+
+    /// A session has ended.
+    pub fn session_ended(&mut self) {
+        self.counts.sessions += 1;
+    }
+
+    /// A request was preempted.
+    pub fn preempted(&mut self) {
+        self.counts.preemptions += 1;
+    }
+
+    /// A session lost its blocks.
+    pub fn session_lost(&mut self) {
+        self.counts.session_losses += 1;
+    }
+
+    /// Tokens of a suffix went to flash.
+    pub fn landed(&mut self, tokens: u32) {
+        self.counts.landed_tokens += u64::from(tokens);
+    }
+
+    /// Whether enough sessions have ended for a batch, or the horizon has come.
+    #[must_use]
+    pub fn batch_is_due(&self, now: Picos) -> bool {
+        let since = self.done.last().map_or(0, |batch| batch.end.sessions);
+        let horizon = match self.stop {
+            Stop::Drained => Picos::MAX,
+            Stop::Settled { horizon, .. } | Stop::Fixed { horizon, .. } => horizon,
+        };
+        now >= horizon || self.counts.sessions - since >= self.batch_sessions
+    }
+
+    /// Ends a batch; returns whether the run is over. `filled` says whether memory has filled, where that is needed.
+    pub fn end_batch(&mut self, snapshot: Snapshot, filled: bool) -> bool {
+        let last = self.done.last().map_or(0, |batch| batch.end.time);
+        if snapshot.time == last {
+            return self.is_at_horizon(&snapshot);
+        }
+        let next = self.spare.pop().unwrap_or_default();
+        let mut batch = std::mem::replace(&mut self.current, next);
+        batch.end = snapshot;
+        self.done.push(batch);
+        let over = match self.stop {
+            Stop::Drained => false,
+            Stop::Fixed { warm_up, .. } => {
+                self.settled_from = (filled && self.is_at_horizon(&snapshot)).then(|| self.first_batch_after(warm_up)).flatten();
+                self.is_at_horizon(&snapshot)
+            }
+            Stop::Settled { precision, .. } => {
+                self.settled_from = if filled { self.find_settled() } else { None };
+                let precise = self.settled_from.is_some_and(|from| {
+                    let rate = self.series(|counts| counts.written(Tier::Hbf)).ratio(from);
+                    rate.half_width <= precision * rate.mean
+                });
+                if !precise {
+                    self.settled_from = None;
+                }
+                precise || self.is_at_horizon(&snapshot)
+            }
+        };
+        if !over && self.done.len() >= MOST_BATCHES {
+            self.merge_pairs();
+        }
+        over
+    }
+
+    fn is_at_horizon(&self, snapshot: &Snapshot) -> bool {
+        let turnovers = self.turnovers(snapshot.sessions);
+        match self.stop {
+            Stop::Drained => false,
+            Stop::Settled { horizon_turnovers, horizon, .. } => turnovers >= horizon_turnovers || snapshot.time >= horizon,
+            Stop::Fixed { warm_up, measured, horizon } => turnovers >= warm_up + measured || snapshot.time >= horizon,
+        }
+    }
+
+    fn turnovers(&self, sessions: u64) -> f64 {
+        to_f64(i128::from(sessions)) / to_f64(i128::from(self.load_sessions))
+    }
+
+    /// The first batch that starts after so many turnovers.
+    fn first_batch_after(&self, turnovers: f64) -> Option<usize> {
+        let before = self.done.iter().filter(|batch| self.turnovers(batch.end.sessions) < turnovers).count();
+        let from = if turnovers > 0.0 { before + 1 } else { 0 };
+        (from < self.done.len()).then_some(from)
+    }
+
+    /// Where every series has settled, at least one turnover after the start, with batches enough behind it.
+    fn find_settled(&self) -> Option<usize> {
+        let first = self.first_batch_after(1.0)?;
+        let block_time = |tier: Tier| self.series_of(|counts| to_f64(counts.block_time[tier].cast_signed()));
+        let series = [
+            self.series(|counts| counts.written(Tier::Hbf)),
+            self.series(|counts| counts.written(Tier::Hbm)),
+            block_time(Tier::Hbm),
+            block_time(Tier::Hbf),
+        ];
+        let mut from = first;
+        for one in series {
+            let rest = Batches { items: one.items[first..].to_vec() };
+            from = from.max(first + rest.settled_from()?);
+        }
+        (self.done.len() - from >= FEWEST_MEASURED).then_some(from)
+    }
+
+    fn series(&self, amount: impl Fn(&Snapshot) -> u64) -> Batches {
+        self.series_of(|counts| to_f64(i128::from(amount(counts))))
+    }
+
+    fn series_of(&self, amount: impl Fn(&Snapshot) -> f64) -> Batches {
+        let mut before = Snapshot::default();
+        let items = self.done.iter().map(|batch| {
+            let counts = batch.end.since(&before);
+            before = batch.end;
+            (amount(&counts), picos_to_seconds(counts.time))
+        });
+        Batches { items: items.collect() }
+    }
+
+    fn merge_pairs(&mut self) {
+        self.batch_sessions *= 2;
+        let mut merged = Vec::with_capacity(MOST_BATCHES);
+        let mut batches = std::mem::take(&mut self.done).into_iter();
+        while let Some(mut first) = batches.next() {
+            if let Some(mut second) = batches.next() {
+                second.ttft.absorb(&mut first.ttft);
+                second.tpot.absorb(&mut first.tpot);
+                self.spare.push(first);
+                merged.push(second);
+            } else {
+                merged.push(first);
+            }
+        }
+        self.done = merged;
+    }
+
+    /// The measured window of a run that ended with `whole`: the settled batches, else the second half, else everything.
+    pub fn window(&mut self, whole: Snapshot) -> Window {
+        if self.done.is_empty() || self.stop == Stop::Drained {
+            let last = std::mem::take(&mut self.current);
+            self.done = vec![Batch { end: whole, ..last }];
+        }
+        let settled = self.settled_from.is_some();
+        let from = self.settled_from.unwrap_or(self.done.len() / 2);
+        let start = if from == 0 { Snapshot::default() } else { self.done[from - 1].end };
+        let end = self.done.last().map_or(whole, |batch| batch.end);
+        let counts = end.since(&start);
+        let (mut ttft, mut tpot) = (Histogram::default(), Histogram::default());
+        let rate = |tier| self.series(|counts| counts.written(tier)).ratio(from);
+        let write_rate = PerTier([rate(Tier::Hbm), rate(Tier::Hbf)]);
+        for batch in &mut self.done[from..] {
+            ttft.absorb(&mut batch.ttft);
+            tpot.absorb(&mut batch.tpot);
+        }
+        Window {
+            settled,
+            counts,
+            start: start.time,
+            batches: self.done.len() - from,
+            turnovers: self.turnovers(counts.sessions),
+            write_rate,
+            ttft,
+            tpot,
+        }
+    }
+
+    /// How much of the run is done, as far as ended sessions and time tell.
+    #[must_use]
+    pub fn share_done(&self, stop: Stop, now: Picos) -> f64 {
+        let turnovers = self.turnovers(self.counts.sessions);
+        let of_time = |horizon: Picos| picos_to_seconds(now) / picos_to_seconds(horizon).max(1e-12);
+        match stop {
+            Stop::Drained => 0.0,
+            Stop::Settled { horizon_turnovers, horizon, .. } => (turnovers / horizon_turnovers).max(of_time(horizon)),
+            Stop::Fixed { warm_up, measured, horizon } => (turnovers / (warm_up + measured)).max(of_time(horizon)),
+        }
+    }
+
+    /// Hands over the times of requests, if they were kept.
+    pub fn take_requests(&mut self) -> Vec<RequestTimes> {
+        self.requests.take().unwrap_or_default()
+    }
+}

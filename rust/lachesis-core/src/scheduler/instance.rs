@@ -1,0 +1,128 @@
+//! The state of a session that is being replayed. Instances are pooled with their vectors, so that a new session allocates
+//! nothing once the pool is warm.
+
+use crate::kv::SegmentId;
+use crate::units::{Picos, index, narrow};
+use crate::workload::Workload;
+
+/// A request's state.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestState {
+    /// Predecessors that have not ended.
+    pub waits_for: u32,
+    /// Tokens generated before preemptions.
+    pub generated: u32,
+    /// When it became, or at the earliest becomes, ready.
+    pub ready: Picos,
+    /// When it was first admitted.
+    pub admitted: Picos,
+    /// When its first token was emitted; 0 before.
+    pub first_token: Picos,
+    /// It was admitted once: its new tokens are in their segments.
+    pub written: bool,
+    /// It became ready.
+    pub is_ready: bool,
+}
+
+/// A segment's state.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentState {
+    /// Its row in the table; `NONE` before the first use.
+    pub id: SegmentId,
+    /// Requests that have yet to end before it may close.
+    pub users_left: u32,
+    /// The request that closes it has ended.
+    pub boundary_passed: bool,
+    /// Its first write was carried at the turn's end.
+    pub carried: bool,
+    /// It has closed.
+    pub closed: bool,
+}
+
+/// A session that is being replayed.
+#[derive(Debug, Default)]
+pub struct Instance {
+    /// Which session of the workload.
+    pub session: u32,
+    /// Number of the draw.
+    pub draw: u64,
+    /// The GPU that it lives on.
+    pub gpu: u16,
+    /// Whether it is live.
+    pub live: bool,
+    /// Requests that have not ended.
+    pub requests_left: u32,
+    /// One entry a request.
+    pub requests: Vec<RequestState>,
+    /// One entry a segment.
+    pub segments: Vec<SegmentState>,
+}
+
+/// The pool of instances.
+#[derive(Debug, Default)]
+pub struct Instances {
+    pool: Vec<Instance>,
+    vacant: Vec<u32>,
+    /// Live sessions.
+    pub live: u32,
+}
+
+impl Instances {
+    /// Begins a session.
+    pub fn begin(&mut self, workload: &Workload, session: u32, draw: u64, gpu: u16) -> u32 {
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.pool.push(Instance::default());
+            narrow(self.pool.len() - 1)
+        });
+        self.live += 1;
+        let instance = &mut self.pool[index(place)];
+        let requests = workload.requests_of(index(session));
+        instance.session = session;
+        instance.draw = draw;
+        instance.gpu = gpu;
+        instance.live = true;
+        instance.requests_left = narrow(requests.len());
+        instance.requests.clear();
+        instance.requests.extend(requests.iter().map(|request| RequestState {
+            waits_for: request.predecessors,
+            generated: 0,
+            ready: 0,
+            admitted: 0,
+            first_token: 0,
+            written: false,
+            is_ready: false,
+        }));
+        instance.segments.clear();
+        instance.segments.extend(workload.segments_of(index(session)).iter().map(|segment| SegmentState {
+            id: SegmentId::NONE,
+            users_left: segment.users,
+            boundary_passed: false,
+            carried: false,
+            closed: false,
+        }));
+        place
+    }
+
+    /// Ends a session.
+    pub fn end(&mut self, place: u32) {
+        self.pool[index(place)].live = false;
+        self.vacant.push(place);
+        self.live -= 1;
+    }
+
+    /// An instance.
+    #[must_use]
+    pub fn get(&self, place: u32) -> &Instance {
+        &self.pool[index(place)]
+    }
+
+    /// An instance, to change.
+    pub fn get_mut(&mut self, place: u32) -> &mut Instance {
+        &mut self.pool[index(place)]
+    }
+
+    /// Live instances with their places, in no particular order.
+    pub fn iter_live(&self) -> impl Iterator<Item = (u32, &Instance)> {
+        self.pool.iter().enumerate().filter(|(_, instance)| instance.live).map(|(place, instance)| (narrow(place), instance))
+    }
+}

@@ -1,0 +1,262 @@
+//! The workload: the sessions that are replayed, as columns. Validated once, here, so that the engine can trust it.
+
+mod columns;
+mod validate;
+
+pub use columns::{Columns, EdgeKind};
+
+use crate::error::Result;
+use crate::rng::{Stream, shuffle};
+use crate::units::{NEVER, Picos, SegmentClass, index, narrow, seconds_to_picos};
+
+/// No request, segment or prompt key.
+pub const NONE: u32 = u32::MAX;
+
+/// What closes a segment, as far as replay tells boundaries apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClosedBy {
+    /// The turn's end.
+    TurnEnd,
+    /// The session's end.
+    SessionEnd,
+    /// The end of a request: return, compaction, request end or reset.
+    Request,
+}
+
+/// How long after its predecessor's end a request may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delay {
+    /// Recorded.
+    Fixed(Picos),
+    /// Drawn when the session is replayed.
+    Drawn,
+}
+
+/// An edge from a request to a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Successor {
+    /// The later request.
+    pub request: u32,
+    /// What the later one waits for.
+    pub kind: EdgeKind,
+    /// How long.
+    pub delay: Delay,
+}
+
+/// A segment that a request's input or output names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// The segment.
+    pub segment: u32,
+    /// Tokens that the request writes into it.
+    pub written: u32,
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Where its uses lie in the workload's column.
+    pub uses: (u32, u32),
+    /// Where its successors lie.
+    pub successors: (u32, u32),
+    /// Where the classes of the tools that it calls lie.
+    pub tools: (u32, u32),
+    /// Where the segments that close after it lie.
+    pub closes: (u32, u32),
+    /// Where the segments whose carried write happens at its end lie.
+    pub carries: (u32, u32),
+    /// The segment that its output goes to.
+    pub output_segment: u32,
+    /// Tokens that it emits.
+    pub output_tokens: u32,
+    /// Requests that must end before it.
+    pub predecessors: u32,
+    /// The latest request that it waits for across a user's delay.
+    pub user_predecessor: u32,
+}
+
+/// One segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentSpec {
+    /// Its class.
+    pub class: SegmentClass,
+    /// What closes it.
+    pub closed_by: ClosedBy,
+    /// The key of a shared prompt.
+    pub prompt_key: u32,
+    /// The request after which it closes.
+    pub closed_after: u32,
+    /// Requests that use it.
+    pub users: u32,
+}
+
+/// One session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Session {
+    /// Its requests in the workload's column.
+    pub requests: (u32, u32),
+    /// Its segments.
+    pub segments: (u32, u32),
+    /// When it was recorded to start; `NEVER` if it was not recorded.
+    pub start: Picos,
+    /// Hash of everything that its replay depends on.
+    pub content: u64,
+}
+
+/// The sessions that are replayed.
+#[derive(Debug, Default)]
+pub struct Workload {
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) segments: Vec<SegmentSpec>,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) successors: Vec<Successor>,
+    pub(crate) tools: Vec<u8>,
+    pub(crate) closes: Vec<u32>,
+    pub(crate) carries: Vec<Use>,
+    pub(crate) prompt_tokens: Vec<u32>,
+}
+
+fn slice<T>(column: &[T], (from, to): (u32, u32)) -> &[T] {
+    &column[index(from)..index(to)]
+}
+
+impl Workload {
+    /// Builds and validates a workload.
+    ///
+    /// # Errors
+    /// `Error::Columns` if the columns do not fit together, `Error::Workload` with session, row, value and rule otherwise.
+    pub fn new(columns: &Columns) -> Result<Self> {
+        let mut workload = columns::build(columns)?;
+        validate::validate(&mut workload)?;
+        Ok(workload)
+    }
+
+    /// How many sessions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// How many requests, over all sessions.
+    #[must_use]
+    pub fn request_count(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// How many different shared prompts.
+    #[must_use]
+    pub fn prompt_keys(&self) -> usize {
+        self.prompt_tokens.len()
+    }
+
+    /// A session's requests.
+    #[must_use]
+    pub fn requests_of(&self, session: usize) -> &[Request] {
+        slice(&self.requests, self.sessions[session].requests)
+    }
+
+    /// A session's segments.
+    #[must_use]
+    pub fn segments_of(&self, session: usize) -> &[SegmentSpec] {
+        slice(&self.segments, self.sessions[session].segments)
+    }
+
+    /// A request's uses, in context order.
+    #[must_use]
+    pub fn uses_of(&self, request: &Request) -> &[Use] {
+        slice(&self.uses, request.uses)
+    }
+
+    /// A request's successors.
+    #[must_use]
+    pub fn successors_of(&self, request: &Request) -> &[Successor] {
+        slice(&self.successors, request.successors)
+    }
+
+    /// The classes of the tools that a request's output calls.
+    #[must_use]
+    pub fn tools_of(&self, request: &Request) -> &[u8] {
+        slice(&self.tools, request.tools)
+    }
+
+    /// The segments that close after a request.
+    #[must_use]
+    pub fn closes_of(&self, request: &Request) -> &[u32] {
+        slice(&self.closes, request.closes)
+    }
+
+    /// The carried writes at a request's end.
+    #[must_use]
+    pub fn carries_of(&self, request: &Request) -> &[Use] {
+        slice(&self.carries, request.carries)
+    }
+
+    /// Tokens of a shared prompt.
+    #[must_use]
+    pub fn prompt_tokens(&self, key: u32) -> u32 {
+        self.prompt_tokens[index(key)]
+    }
+
+    /// Sessions in an order that depends on their content only.
+    #[must_use]
+    pub fn by_content(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..narrow(self.len())).collect();
+        order.sort_by_key(|&session| self.sessions[index(session)].content);
+        order
+    }
+
+    /// Sessions by recorded start, ties by content; sessions without one first.
+    #[must_use]
+    pub fn by_start(&self) -> Vec<u32> {
+        let mut order = self.by_content();
+        order.sort_by_key(|&session| {
+            let start = self.sessions[index(session)].start;
+            if start == NEVER { -1 } else { start }
+        });
+        order
+    }
+
+    /// The order in which sessions are drawn in one epoch.
+    #[must_use]
+    pub fn draw_order(&self, seed: u64, epoch: u64) -> Vec<u32> {
+        let mut order = self.by_content();
+        shuffle(&mut order, seed, Stream::SessionOrder, epoch);
+        order
+    }
+
+    /// The most blocks that one request needs at once, with its session and number: its whole context, output included.
+    #[must_use]
+    pub fn largest_request(&self, block_tokens: u32) -> Option<(usize, usize, u64)> {
+        let mut largest = None;
+        for session in 0..self.len() {
+            let mut tokens = vec![0_u64; self.segments_of(session).len()];
+            for (number, request) in self.requests_of(session).iter().enumerate() {
+                let mut blocks = 0;
+                for used in self.uses_of(request) {
+                    let place = &mut tokens[index(used.segment)];
+                    *place += u64::from(used.written);
+                    if used.segment == request.output_segment {
+                        *place += u64::from(request.output_tokens);
+                    }
+                    blocks += place.div_ceil(u64::from(block_tokens));
+                }
+                if largest.is_none_or(|(_, _, most)| blocks > most) {
+                    largest = Some((session, number, blocks));
+                }
+            }
+        }
+        largest
+    }
+}
+
+/// A fixed delay from seconds, or a drawn one from NaN.
+fn delay_from_seconds(seconds: f64) -> Option<Delay> {
+    if seconds.is_nan() { Some(Delay::Drawn) } else { seconds_to_picos(seconds).map(Delay::Fixed) }
+}
