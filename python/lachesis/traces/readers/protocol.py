@@ -50,7 +50,7 @@ class SourceFile:
                     return cast(BinaryIO, gzip.open(self.path, "rb"))
                 case ".zst":
                     raw = self.path.open("rb")
-                    return zstandard.ZstdDecompressor().stream_reader(  # type: ignore[no-any-return]
+                    return zstandard.ZstdDecompressor().stream_reader(
                         raw, read_across_frames=True, closefd=True
                     )
                 case _:
@@ -75,8 +75,8 @@ class SourceFile:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Non-empty lines with their 1-based numbers."""
         try:
-            with self.open() as stream:
-                for number, line in enumerate(io.BufferedReader(cast(Any, stream), 1 << 20), 1):
+            with self.open() as raw, io.BufferedReader(cast(Any, raw), 1 << 20) as stream:
+                for number, line in enumerate(stream, 1):
                     if not line.isspace():
                         yield number, line
         except (OSError, EOFError, zstandard.ZstdError) as fault:
@@ -92,18 +92,26 @@ class SourceFile:
                 raise InputError(f"not valid JSON: {fault}", path=self.name, row=number) from fault
             yield number, value
 
-    def json(self) -> Any:
+    def json(self) -> Any:  # noqa: ANN401 - whatever the file holds
         """The whole file as one JSON value."""
+        content = self.read_bytes()
         try:
-            return json.loads(self.read_bytes())
-        except json.JSONDecodeError as fault:
-            raise InputError(
-                f"not valid JSON: {fault.msg} (column {fault.colno})",
+            return msgspec.json.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+            raise self._no_json(content, fault) from fault
+
+    def _no_json(self, content: bytes, fault: Exception) -> InputError:
+        try:
+            json.loads(content)  # the slower decoder knows the line
+        except json.JSONDecodeError as located:
+            return InputError(
+                f"not valid JSON: {located.msg} (column {located.colno})",
                 path=self.name,
-                row=fault.lineno,
-            ) from fault
-        except (UnicodeDecodeError, RecursionError) as fault:
-            raise InputError(f"not valid JSON: {fault}", path=self.name) from fault
+                row=located.lineno,
+            )
+        except (UnicodeDecodeError, RecursionError):
+            pass
+        return InputError(f"not valid JSON: {fault}", path=self.name)
 
 
 def unreadable(name: str, fault: BaseException) -> InputError:
@@ -145,8 +153,10 @@ class Reader(Protocol):
     def read(
         self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
     ) -> None:
-        """Push what all files hold; they are in order of name, and come together so that files
-        which belong to one session (a lead and its sub-agents) can be joined.
+        """Push what all files hold.
+
+        They are in order of name, and come together so that files which belong to one session (a
+        lead and its sub-agents) can be joined.
 
         Files with nothing in them are skipped through `builder.skip`; a broken value raises
         `InputError` with the file's name and row.
