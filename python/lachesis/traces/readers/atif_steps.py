@@ -193,7 +193,11 @@ class Steps:
         """
         if not thread.log.rounds:
             return
-        answered = {given.tool_use_id for given in thread.log.pending}
+        answered = {
+            given.tool_use_id for given in thread.log.pending if given.kind is InputKind.RESULT
+        }
+        if None in answered:
+            return  # a harness that does not say which call a result answers
         for use in thread.log.rounds[-1].tool_uses:
             if use.id and not use.by_harness and use.id not in answered:
                 thread.log.pending.append(LoggedInput(InputKind.RESULT, None, tool_use_id=use.id))

@@ -1,0 +1,15 @@
+"""Fixtures for all tests."""
+
+from pathlib import Path
+
+import pytest
+
+_SAMPLES = Path(__file__).resolve().parents[2] / "shared" / "samples"
+
+
+@pytest.fixture(scope="session")
+def samples_dir() -> Path:
+    """Folder of real agent records that lie beside the project and are not part of it."""
+    if not _SAMPLES.is_dir():
+        pytest.skip(f"no real records at {_SAMPLES}")
+    return _SAMPLES

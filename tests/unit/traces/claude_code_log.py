@@ -1,0 +1,100 @@
+"""Writes small Claude Code transcripts for tests."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+_START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+class Transcript:
+    """Rows of one file; every row follows the one before it unless told otherwise."""
+
+    def __init__(self, session: str = "s1", agent: str | None = None) -> None:
+        self.session = session
+        self.agent = agent
+        self.rows: list[dict] = []
+        self.last: str | None = None
+
+    def row(self, kind: str, at: float, **fields) -> str:
+        name = fields.pop("uuid", f"{self.agent or self.session}-{len(self.rows)}")
+        row = {
+            "parentUuid": fields.pop("parent", self.last),
+            "isSidechain": self.agent is not None,
+            "sessionId": self.session,
+            "version": "2.1.0",
+            "type": kind,
+            "uuid": name,
+            "timestamp": (_START + timedelta(seconds=at)).isoformat().replace("+00:00", "Z"),
+            **fields,
+        }
+        if self.agent is not None:
+            row["agentId"] = self.agent
+        self.rows.append(row)
+        self.last = name
+        return name
+
+    def user(self, text, at: float, **fields) -> str:
+        return self.row("user", at, message={"role": "user", "content": text}, **fields)
+
+    def result(self, call: str, text: str, at: float, noted=None, **fields) -> str:
+        block = {"type": "tool_result", "tool_use_id": call, "content": text}
+        if noted is not None:
+            fields["toolUseResult"] = noted
+        return self.user([block], at, **fields)
+
+    def call(
+        self,
+        name: str,
+        at: float,
+        blocks: list[dict],
+        *,
+        given: tuple[int, int, int] = (1, 0, 0),
+        output=1,
+        stop: str | None = "end_turn",
+        model: str = "claude-test-1",
+        **fields,
+    ) -> str:
+        """One line a block, a second apart, each with the message's usage.
+
+        `given`: uncached, cache-writing and cache-reading input tokens. `output`: one count, or
+        one for each line.
+        """
+        counts = output if isinstance(output, list) else [output] * len(blocks)
+        for number, (block, count) in enumerate(zip(blocks, counts, strict=True)):
+            message = {
+                "model": model,
+                "id": name,
+                "type": "message",
+                "role": "assistant",
+                "content": [block],
+                "stop_reason": stop,
+                "usage": {
+                    "input_tokens": given[0],
+                    "cache_creation_input_tokens": given[1],
+                    "cache_read_input_tokens": given[2],
+                    "output_tokens": count,
+                },
+            }
+            self.row("assistant", at + number, message=message, **fields)
+        return self.rows[-1]["uuid"]
+
+    def lines(self) -> list[str]:
+        return [json.dumps(row) for row in self.rows]
+
+    def write(self, path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(line + "\n" for line in self.lines()))
+        return path
+
+
+def text(value: str) -> dict:
+    return {"type": "text", "text": value}
+
+
+def thinking(value: str) -> dict:
+    return {"type": "thinking", "thinking": value, "signature": "x"}
+
+
+def use(identity: str, name: str = "Bash", **arguments) -> dict:
+    return {"type": "tool_use", "id": identity, "name": name, "input": arguments}
