@@ -10,10 +10,11 @@ Example:
     >>> first = session.request(input_tokens=100, prompt_tokens=60, output_tokens=20)
     >>> second = session.request(input_tokens=150, output_tokens=5)
     >>> trace = builder.build()
-    >>> trace.spans.select(["request", "segment", "tokens", "written"]).to_pylist()[2:]  # doctest: +NORMALIZE_WHITESPACE
-    [{'request': 1, 'segment': 0, 'tokens': 60, 'written': False},
-     {'request': 1, 'segment': 1, 'tokens': 60, 'written': False},
-     {'request': 1, 'segment': 1, 'tokens': 30, 'written': True}]
+    >>> for span in trace.spans.select(["segment", "tokens", "written"]).to_pylist()[2:]:
+    ...     print(*span.values())
+    0 60 False
+    1 60 False
+    1 30 True
 """
 
 from __future__ import annotations
@@ -113,6 +114,11 @@ class SessionBuilder:
             reasoning_tokens: of these, reasoning.
             output_parts: the output, where the log has the text; reasoning parts included.
             observations: tool results that are new in this input.
+            status: aborted and failed requests keep what they wrote.
+            model: a change of it between requests of an agent makes its KV useless.
+            start_s: when the request came in, in seconds (since the epoch, where known).
+            end_s: when its last token came out, on the same clock.
+            usage_source: where the counts come from.
             tools: classes (`ToolClass`) called by the output; None where the log does not say.
             reported_cached_tokens: the provider's own cache hit; kept, and used for nothing but
                 the length of a prompt that the log omits.
@@ -128,6 +134,10 @@ class SessionBuilder:
                 ended is still there.
             row: where in the source it stands, for messages.
         """
+        for edge in after:
+            self._check_handle(edge.request, "after")
+        if rewinds_to is not None and rewinds_to != -1:
+            self._check_handle(rewinds_to, "rewinds_to")
         logged = LoggedRequest(
             agent, opens_turn, parts, input_tokens, appended_tokens, carried_tokens,
             prompt_tokens, prefix_key, output_tokens, reasoning_tokens, output_parts,

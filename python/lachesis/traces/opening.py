@@ -14,7 +14,7 @@ from lachesis.traces.trace import Trace, concat
 
 def open_trace(
     *names: str | Path,
-    format: str | None = None,  # noqa: A002 - the name of the option
+    format: str | None = None,
     options: ReadOptions | None = None,
 ) -> Trace:
     """One trace of all `names`: paths, or names of built-in corpora.
@@ -28,9 +28,7 @@ def open_trace(
     if not names:
         raise InputError("name at least one trace")
     paths = [name for name in names if is_path(name)]
-    traces: list[Trace] = [
-        _corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)
-    ]
+    traces: list[Trace] = [_corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)]
     if paths:
         traces.append(read(paths, format=format, options=options))
     return concat(traces, _joined(names) if len(traces) > 1 else None)

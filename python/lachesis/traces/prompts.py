@@ -54,9 +54,7 @@ def common_lengths(requests: Iterable[LoggedRequest]) -> dict[PromptKey, int]:
         least, most = ranges.get(key, (length, length))
         ranges[key] = (min(least, length), max(most, length))
     return {
-        key: least
-        for key, (least, most) in ranges.items()
-        if most - least <= _SPREAD_MAX * least
+        key: least for key, (least, most) in ranges.items() if most - least <= _SPREAD_MAX * least
     }
 
 

@@ -51,8 +51,8 @@ def tool_class(name: str) -> ToolClass:
     """The class of a tool by its name; `other` where no rule knows it.
 
     Example:
-        >>> tool_class("Bash"), tool_class("Task"), tool_class("get_user_details")
-        (<ToolClass.ENVIRONMENT: 'environment'>, <ToolClass.SPAWN: 'spawn'>, <ToolClass.RETRIEVAL: 'retrieval'>)
+        >>> [str(tool_class(name)) for name in ("Bash", "Task", "get_user_details")]
+        ['environment', 'spawn', 'retrieval']
     """
     word = _CAMEL.sub("_", name.strip()).replace("-", "_").lower()
     for pattern, found in _RULES:

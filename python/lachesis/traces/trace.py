@@ -6,7 +6,6 @@ On disk a trace is a directory ``NAME.trace/`` with one Parquet file a table and
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -147,13 +146,14 @@ class Trace:
                 json.dumps(self.manifest(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             if target.exists():
-                os.rename(target, scratch / "old")
-            os.rename(written, target)
+                target.rename(scratch / "old")
+            written.rename(target)
         except OSError as fault:
-            if (scratch / "old").exists() and not target.exists():
-                os.rename(scratch / "old", target)
             raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
         finally:
+            # Also after an interrupt between the two renames.
+            if (scratch / "old").exists() and not target.exists():
+                (scratch / "old").rename(target)
             shutil.rmtree(scratch, ignore_errors=True)
 
     def manifest(self) -> dict[str, Any]:
@@ -192,11 +192,19 @@ class Trace:
                     path=file,
                 )
             tables[name] = table.replace_schema_metadata(None)
+        try:
+            quality = Quality.from_json(manifest["quality"])
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
+            raise InputError(
+                f"is not as this build writes it ({fault})",
+                path=place / _MANIFEST,
+                field="quality",
+            ) from fault
         return cls(
             **tables,
             source=manifest["source"],
             tokenizer=manifest["tokenizer"],
-            quality=Quality.from_json(manifest["quality"]),
+            quality=quality,
         )
 
 
@@ -279,7 +287,9 @@ def _runs_by_session(table: pa.Table) -> Iterable[tuple[str, pa.Table]]:
 
 
 def _rename(table: pa.Table, renamed: dict[str, str]) -> pa.Table:
-    names = pa.array([renamed.get(name, name) for name in table["session"].to_pylist()])
+    names = pa.array(
+        [renamed.get(name, name) for name in table["session"].to_pylist()], pa.string()
+    )
     return table.set_column(0, table.schema.field(0), names)
 
 

@@ -6,8 +6,6 @@ Only valid once the tables' rows stand in the order of sessions.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -63,7 +61,7 @@ class TraceView:
             pair_keys(sessions, segments),
         )
 
-    def fail(self, table: str, row: int, field: str, rule: str, value: Any = None) -> InputError:
+    def fail(self, table: str, row: int, field: str, rule: str, value: object = None) -> InputError:
         """The error for one row of a table, named by its ids."""
         content = self.trace.tables[table].slice(row, 1).to_pylist()[0]
         where = [table, f"session {content['session']}"]
@@ -83,22 +81,22 @@ class TraceView:
             raise self.fail(table, int(np.argmin(holds)), field, rule)
 
 
-def ints(column: Any) -> Ints:
+def ints(column: pa.Array | pa.ChunkedArray) -> Ints:
     """An integer Arrow column (chunked or not) without nulls as int64."""
     return np.asarray(_chunked(column).to_numpy(), dtype=np.int64)
 
 
-def bools(column: Any) -> Bools:
+def bools(column: pa.Array | pa.ChunkedArray) -> Bools:
     """A boolean Arrow column (chunked or not) without nulls as numpy."""
     return np.asarray(_chunked(column).to_numpy(), dtype=np.bool_)
 
 
-def floats(column: Any) -> Floats:
+def floats(column: pa.Array | pa.ChunkedArray) -> Floats:
     """A float Arrow column, nulls as 0."""
     return np.asarray(pc.fill_null(_chunked(column), 0.0).to_numpy(), dtype=np.float64)
 
 
-def _chunked(column: Any) -> Any:
+def _chunked(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lachesis.errors import InputError
 from lachesis.traces.schema import CLOSED_SETS, TABLES, TOKENS_MAX, EdgeKind
 from lachesis.traces.trace import Trace
-from lachesis.traces.trace_view import TraceView, bools, floats, ints, pair_keys
+from lachesis.traces.trace_view import Bools, Floats, TraceView, bools, floats, ints, pair_keys
 from lachesis.traces.validate_order import check_naming_order
 from lachesis.traces.validate_segments import check_segments
 from lachesis.traces.validate_spawns import check_spawns
@@ -133,14 +133,15 @@ def _check_requests(view: TraceView) -> None:
     view.require(view.column("spans", "tokens") >= 1, "spans", "tokens", "must be at least 1")
     view.require(view.column("requests", "turn") >= 0, "requests", "turn", "must be ≥ 0")
     view.require(view.column("requests", "agent") >= 0, "requests", "agent", "must be ≥ 0")
-    times = {}
+    times: dict[str, Floats] = {}
+    known: dict[str, Bools] = {}
     for name in ("start_s", "end_s"):
         column = view.trace.requests[name]
         given = ~bools(column.is_null())
         times[name] = floats(column)
         view.require(np.isfinite(times[name]) | ~given, "requests", name, "must be a finite time")
-        times[f"{name} given"] = given
-    both = times["start_s given"] & times["end_s given"]
+        known[name] = given
+    both = known["start_s"] & known["end_s"]
     view.require(
         ~both | (times["end_s"] >= times["start_s"]),
         "requests", "end_s", "must not be before start_s",

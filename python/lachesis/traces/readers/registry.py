@@ -42,7 +42,7 @@ def reader_named(name: str) -> Reader:
 def read(
     paths: Sequence[str | Path],
     *,
-    format: str | None = None,  # noqa: A002 - the name of the option
+    format: str | None = None,
     options: ReadOptions | None = None,
 ) -> Trace:
     """Read files, folders and ``.trace`` directories into one validated trace.

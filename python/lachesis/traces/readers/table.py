@@ -18,8 +18,8 @@ becomes a session of its own, counted.
 where there is one. Tools are not in the table, so every latency is drawn. Without `turn` each
 session is one turn, which is counted.
 
-**Left out**, counted: requests without output (`output_tokens` 0), and columns that have no
-meaning here.
+**Left out**, counted: requests without output (`output_tokens` 0), rows with neither token count
+(tables that also hold messages or tool calls), and columns that have no meaning here.
 """
 
 from __future__ import annotations
@@ -108,6 +108,9 @@ class TableReader:
                     builder.ignore(f"column {column}")
             sessions: dict[str, list[_Row]] = {}
             for number, values in _rows(file):
+                if all(values.get(names[ours]) in (None, "") for ours in NEEDED[1:]):
+                    builder.drop("row without token counts")
+                    continue
                 row = _parsed(file, number, values, names)
                 if row.output_tokens == 0:
                     builder.exclude("request without output")
@@ -265,12 +268,18 @@ def _parsed(
     def needed_count(ours: str) -> int:
         found = count(ours)
         if found is None:
-            raise broken(ours, "is needed in every row")
+            raise InputError(
+                "is needed in every row", path=file.name, row=number, field=names[ours],
+                value="missing",
+            )  # fmt: skip
         return found
 
     session = word("session")
     if session is None:
-        raise broken("session", "is needed in every row")
+        raise InputError(
+            "is needed in every row", path=file.name, row=number, field=names["session"],
+            value="missing",
+        )  # fmt: skip
     row = _Row(
         number,
         session,
@@ -317,9 +326,7 @@ def _seconds(value: object, broken: Any) -> float | None:  # noqa: ANN401 - a cl
     return number
 
 
-def _push_session(
-    file: SourceFile, name: str, rows: list[_Row], builder: TraceBuilder
-) -> None:
+def _push_session(file: SourceFile, name: str, rows: list[_Row], builder: TraceBuilder) -> None:
     if all(row.timestamp_s is not None for row in rows):
         rows.sort(key=lambda row: cast(float, row.timestamp_s))
     lead = next((row.agent for row in rows if row.parent is None), rows[0].agent)

@@ -1,7 +1,7 @@
-"""Reader of τ-bench results: τ²-bench (and τ³-bench) result files, and τ-bench v1 trajectories.
+"""Reader of τ-bench results: τ²-bench (and τ³-bench) files, and τ-bench v1 trajectories.
 
-**Files.** τ²: one JSON object with `simulations`, each a session. v1: a JSON list of runs, each with
-its messages in `traj`.
+**Files.** τ²: one JSON object with `simulations`, each a session. v1: a JSON list of runs, with
+the messages of each in `traj`.
 
 **Requests.** Every assistant message with content or calls, except the greeting that opens a τ²
 dialogue (no model wrote it). The simulated user's messages are excluded and counted. A simulated
