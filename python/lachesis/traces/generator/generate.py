@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from lachesis.errors import InputError
+from lachesis.presets import load_latency
 from lachesis.traces.generator import (
     specification,
     structural,
@@ -16,7 +17,8 @@ from lachesis.traces.generator import (
 )
 from lachesis.traces.generator.calls import deal_classes
 from lachesis.traces.generator.columns import Columns, tables
-from lachesis.traces.generator.draws import stream
+from lachesis.traces.generator.draws import Floats, group_sums, stream
+from lachesis.traces.generator.spawn_text import write_texts
 from lachesis.traces.generator.specification import Specification
 from lachesis.traces.quality import Quality
 from lachesis.traces.trace import Trace, concat
@@ -84,7 +86,20 @@ def columns(
     worker_tools = deal_classes(
         shares, int(many.calls.sum()), stream(seed, spec.name, "worker tools")
     )
-    return structural_columns.lay_out(spec, many, lead_tools, worker_tools, reviewers=reviewers)
+    texts = write_texts(
+        spec.name, law.task, _lifetimes_s(many), many.instruction, many.context, seed
+    )
+    return structural_columns.lay_out(
+        spec, many, lead_tools, worker_tools, texts, reviewers=reviewers
+    )
+
+
+def _lifetimes_s(sizes: structural.StructuralSizes) -> Floats:
+    """Each worker's life on the reference clock, tool delays left out (they are not drawn yet)."""
+    clock = load_latency()
+    output = group_sums(sizes.output, sizes.rounds)
+    observations = group_sums(sizes.observations, sizes.rounds)
+    return output * clock.tpot_ref_s + observations * clock.ttft_ref_s
 
 
 def _workload(spec: Specification, seed: int | None, scale: float, *, reviewers: bool) -> Trace:

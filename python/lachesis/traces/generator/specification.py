@@ -161,6 +161,14 @@ class Worker(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     tools: Sourced[list[ToolShare]]
 
 
+class WorkerTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What the workers' spawn records talk about."""
+
+    objects: Sourced[list[str]]
+    tools: Sourced[list[str]]
+    optional_tools: Sourced[list[str]]
+
+
 class Reviewer(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One sub-agent after each worker, given a share of the finished trace as its prompt."""
 
@@ -175,6 +183,7 @@ class Structural(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
     lead: Lead
     worker: Worker
+    task: WorkerTask
     reviewer: Reviewer
 
 

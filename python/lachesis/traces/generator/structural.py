@@ -89,6 +89,13 @@ class StructuralSizes:
         )  # fmt: skip
 
 
+    @property
+    def observations(self) -> Ints:
+        """Tool results in the input of each worker's round: the calls of the round before."""
+        first = index_within(self.rounds) == 0
+        return np.where(first, 0, np.concatenate(([0], self.calls[:-1])))
+
+
 def draw(specification: Specification, seed: int, scale: float) -> StructuralSizes:
     """Draw the sizes of every session; raises ``InputError`` if the specification cannot be met."""
     law = specification.structural

@@ -8,7 +8,9 @@ reviewers' requests, agents and segments; nothing else changes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +25,20 @@ from lachesis.traces.generator.columns import (
     Requests,
     Segments,
     Spans,
+    Spawns,
     code,
     join_edges,
     join_spans,
 )
 from lachesis.traces.generator.draws import Ints, group_sums, index_within, offsets, sums_before
+from lachesis.traces.generator.spawn_text import SpawnTexts
 from lachesis.traces.generator.specification import Specification
 from lachesis.traces.generator.structural import StructuralSizes
-from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass, ToolClass
+from lachesis.traces.schema import Boundary, EdgeKind, Role, SegmentClass, ToolClass
+
+T = TypeVar("T")
+
+REVIEW_INSTRUCTION = "Judge from the trace whether the result does what was asked."
 
 # Segment numbers that every session has; the lead's own is 1.
 _LEAD_PROMPT, _WORKER_PROMPT, _REVIEWER_PROMPT = 0, 2, 4
@@ -122,13 +130,15 @@ def lay_out(
     sizes: StructuralSizes,
     lead_tools: NDArray[np.object_],
     worker_tools: NDArray[np.object_],
+    texts: SpawnTexts,
     *,
     reviewers: bool,
 ) -> Columns:
-    """Columns of one workload, without spawn records.
+    """Columns of one workload.
 
     ``lead_tools`` are the classes of calls of the rounds in which leads work alone, one each;
-    ``worker_tools`` those of all calls of workers, in their order.
+    ``worker_tools`` those of all calls of workers, in their order; ``texts`` the workers' spawn
+    records.
     """
     at = layout(sizes, reviewers=reviewers)
     return Columns(
@@ -139,6 +149,7 @@ def lay_out(
         edges=_edges(sizes, at),
         spans=_spans(specification, sizes, at),
         segments=_segments(specification, sizes, at),
+        spawns=_spawns(sizes, at, texts),
     )
 
 
@@ -168,9 +179,6 @@ def _requests(
     lead_calls = np.where(own, 1, spawned)
     previous_own = np.concatenate(([False], own[:-1])) & (at.lead_round > 0)
     lead_observations = np.where(previous_own, 1, taken)
-    worker_observations = np.where(
-        index_within(sizes.rounds) > 0, np.concatenate(([0], sizes.calls[:-1])), 0
-    )
     counts = np.concatenate((lead_calls, sizes.calls, np.zeros(reviewed, dtype=np.int64)))
     lead_words = np.full(int(lead_calls.sum()), str(ToolClass.SPAWN), dtype=object)
     lead_words[np.repeat(own, lead_calls)] = lead_tools
@@ -195,7 +203,7 @@ def _requests(
         segment=column(np.ones_like(at.lead_round), worker_segment[round_worker], review_segment),
         output_tokens=column(sizes.lead_output, sizes.output, sizes.review_output),
         reasoning_tokens=zeros,
-        observations=column(lead_observations, worker_observations, none),
+        observations=column(lead_observations, sizes.observations, none),
         tool_counts=counts[order],
         tools=words[word_rows],
     )
@@ -309,6 +317,36 @@ def _context_spans(
         Spans(session, request, ones, segment, np.where(first, 0, before), ones == 0),
         Spans(session, request, 2 * ones, segment, new, ones == 1),
     ]
+
+
+def _spawns(sizes: StructuralSizes, at: Layout, texts: SpawnTexts) -> Spawns:
+    """Records of workers and reviewers; the reviewers' say no more than what they are for."""
+    count, reviewed = len(at.worker_session), len(at.review_request)
+    session = np.concatenate((at.worker_session, at.worker_session[:reviewed]))
+    agent = np.concatenate((at.worker_agent, (at.worker_agent + 1)[:reviewed]))
+    order = np.lexsort((agent, session))
+
+    def pick(worker: Sequence[T], review: Sequence[T]) -> list[T]:
+        joined = [*worker, *review]
+        return [joined[row] for row in order.tolist()]
+
+    def twice(values: Ints) -> Ints:
+        return np.concatenate((values, values[:reviewed]))[order]
+
+    absent: list[None] = [None] * reviewed
+    return Spawns(
+        session=session[order],
+        agent=agent[order],
+        roles=pick([str(Role.WORKER)] * count, [str(Role.REVIEWER)] * reviewed),
+        spawned_by=twice(at.delegation),
+        return_request=twice(at.taking),
+        instructions=pick(texts.instructions, [REVIEW_INSTRUCTION] * reviewed),
+        contexts=pick(texts.contexts, absent),
+        instruction_tokens=pick(sizes.instruction.tolist(), absent),
+        context_tokens=pick(sizes.context.tolist(), sizes.review_input[:reviewed].tolist()),
+        tools=pick(texts.tools, [[]] * reviewed),
+        position=agent[order] - 1,
+    )
 
 
 def _segments(specification: Specification, sizes: StructuralSizes, at: Layout) -> Segments:
