@@ -3,11 +3,10 @@
 from collections import Counter
 
 import pytest
+from claude_code_log import Transcript, text, thinking, use
 
 from lachesis.errors import InputError
 from lachesis.traces.readers.registry import read
-
-from claude_code_log import Transcript, text, thinking, use
 
 
 def requests(trace, session=None):

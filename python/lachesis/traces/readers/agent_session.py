@@ -208,7 +208,7 @@ class _Pusher:
             tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
             status=logged.status,
             model=logged.model,
-            start_s=self._relative(logged.start_s),
+            start_s=self._relative(self._start_s(logged)),
             end_s=self._relative(logged.last_s),
             reported_cached_tokens=logged.cached_tokens,
             usage_source=logged.usage_source,
@@ -217,6 +217,13 @@ class _Pusher:
             rewinds_to=self._rewinds_to(logged) if shrank else None,
             row=logged.row,
         )
+
+    def _start_s(self, logged: Round) -> float | None:
+        start_s = logged.start_s
+        if start_s is not None and logged.first_s is not None and start_s > logged.first_s:
+            self.builder.fill("start_s", "an input is dated after the answer: the answer's start")
+            return logged.first_s
+        return start_s
 
     def _rewinds_to(self, logged: Round) -> int:
         if logged.extends is None:

@@ -189,7 +189,6 @@ class Transcript:
             if thread.last is not None and follows is not thread.last:
                 logged.extends = follows
                 logged.rewinds = follows is not None or row.parent_uuid is None
-            logged.first_s = seconds(row.timestamp)
             thread.calls[call] = logged
             thread.last = logged
             thread.texts = 0
@@ -200,8 +199,9 @@ class Transcript:
     def _merge(self, logged: Round, row: Row, thread: _Thread) -> None:
         message = row.message
         time_s = seconds(row.timestamp)
-        if time_s is not None and (logged.last_s is None or time_s > logged.last_s):
-            logged.last_s = time_s
+        if time_s is not None:
+            logged.first_s = time_s if logged.first_s is None else min(logged.first_s, time_s)
+            logged.last_s = time_s if logged.last_s is None else max(logged.last_s, time_s)
         logged.stopped |= message.stop_reason is not None
         usage = message.usage
         if usage is not None:
