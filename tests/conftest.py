@@ -13,3 +13,9 @@ def samples_dir() -> Path:
     if not _SAMPLES.is_dir():
         pytest.skip(f"no real records at {_SAMPLES}")
     return _SAMPLES
+
+
+@pytest.fixture(scope="session")
+def fixtures_dir() -> Path:
+    """Folder of the project's own small records."""
+    return Path(__file__).resolve().parent / "fixtures"

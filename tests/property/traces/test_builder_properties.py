@@ -32,8 +32,7 @@ def count_scripts(draw) -> Script:
     script = Script(draw(st.sampled_from(["auto", "turn", "round", "off"])))
     latest = {}
     open_agents = []
-    handle = 0
-    for _ in range(draw(st.integers(1, 14))):
+    for handle in range(draw(st.integers(1, 14))):
         agents = [0, *open_agents]
         agent = draw(st.sampled_from(agents)) if handle else 0
         if handle and len(open_agents) < 3 and draw(st.integers(0, 4)) == 0:
@@ -79,7 +78,6 @@ def count_scripts(draw) -> Script:
                 if draw(st.booleans()):
                     script.calls.append(("resume", {"agent": returning, "resumed_by": handle}))
         latest[agent] = handle
-        handle += 1
     return script
 
 

@@ -21,9 +21,7 @@ def segments(trace: Trace) -> list[tuple]:
 def spans(trace: Trace, request: int) -> list[tuple]:
     """(class, tokens, written) of a request's spans."""
     classes = dict(
-        zip(
-            trace.segments["segment"].to_pylist(), trace.segments["class"].to_pylist(), strict=True
-        )
+        zip(trace.segments["segment"].to_pylist(), trace.segments["class"].to_pylist(), strict=True)
     )
     return [
         (classes[row["segment"]], row["tokens"], row["written"])

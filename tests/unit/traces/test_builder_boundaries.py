@@ -166,9 +166,7 @@ def test_what_an_aborted_request_wrote_stays_and_its_lost_output_does_not():
     user, answer = Part("u", 5, PartKind.USER), Part("a", 3, PartKind.ANSWER)
 
     def push(session):
-        session.request(
-            parts=[user], output_tokens=3, output_parts=[answer], status=Status.ABORTED
-        )
+        session.request(parts=[user], output_tokens=3, output_parts=[answer], status=Status.ABORTED)
         session.request(parts=[user], output_tokens=4)
 
     trace = built(push)

@@ -53,6 +53,7 @@ OPTIONAL: Final = (
     "turn",
 )
 COLUMNS: Final = NEEDED + OPTIONAL
+_DESCRIPTION: Final = __doc__ or ""
 _PARQUET_MAGIC: Final = b"PAR1"
 # Epoch seconds of the year 5138 end where milliseconds of 1973 begin, and so on upwards.
 _TIME_UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -76,7 +77,7 @@ class TableReader:
     """Generic table, one row a request."""
 
     name = "table"
-    description = __doc__ or ""
+    description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether the needed columns are there under their own names."""

@@ -41,6 +41,7 @@ from lachesis.traces.logged import Part, PartKind, content_key
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.schema import ToolClass, UsageSource
 
+_DESCRIPTION: Final = __doc__ or ""
 _TAU2_SIGN: Final = re.compile(
     rb'"(?:num_trials|user_info|environment_info|simulations)"\s*:', re.ASCII
 )
@@ -54,7 +55,7 @@ class TauReader:
     """τ-bench v1 and τ²-bench results."""
 
     name = "tau"
-    description = __doc__ or ""
+    description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
         """A JSON object with a τ² run's header, or a list of v1 runs."""
