@@ -32,6 +32,7 @@ class SessionLogs:
     `lead` is None where only sub-agents were logged. `compacted_agent` says whose context a
     compaction agent compacts, `run_of_agent` to which workflow run an agent belongs, and
     `use_of_agent` which tool call started it; all are keyed by agent.
+    `missing_agents` counts calls that started an agent of which there is no log.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SessionLogs:
     links: SubagentLinks = field(default_factory=SubagentLinks)
     run_of_agent: dict[str, str] = field(default_factory=dict)
     use_of_agent: dict[str, str] = field(default_factory=dict)
+    missing_agents: int = 0
 
 
 def place_compactions(logs: SessionLogs) -> None:
@@ -95,7 +97,9 @@ def find_spawns(logs: SessionLogs) -> dict[str, list[Spawn]]:
                     agent_log = logs.agents[name]
                     if agent_log is not parent:
                         spawns.setdefault(name, []).append(Spawn(parent, index, use, agent_log))
-                if not known and use.spawn.resumes is None:
+                if named and named not in logs.agents:
+                    logs.missing_agents += 1
+                elif not known and use.spawn.resumes is None:
                     open_calls.append((parent, index, use))
     _match_instructions(logs, spawns, open_calls)
     for found in spawns.values():

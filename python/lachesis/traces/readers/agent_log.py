@@ -81,6 +81,10 @@ class InputKind(Enum):
     SYSTEM = "system"  # text of the system prompt
 
 
+# What an agent can be started with: a team mate's instruction comes wrapped like a notification.
+_INSTRUCTIONS: Final = frozenset({InputKind.PROMPT, InputKind.COMMAND, InputKind.NOTIFICATION})
+
+
 @dataclass(slots=True)
 class LoggedInput:
     """Something appended to the context. `returns_agent`: the sub-agent whose result it brings."""
@@ -194,7 +198,7 @@ class AgentLog:
                 if before.kind is InputKind.COMMAND:
                     before.kind = InputKind.INJECTED
                     break
-        elif given.kind is InputKind.PROMPT and self.instruction is None:
+        elif self.instruction is None and given.kind in _INSTRUCTIONS and not self.rounds:
             self.instruction = text
         self.pending.append(given)
 

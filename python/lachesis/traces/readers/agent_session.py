@@ -66,9 +66,15 @@ class _Pusher:
             ]
         self.legs = {id(log): _leg_starts(log) for log in family}
         self.returned: set[tuple[str, int]] = set()
-        self.base_s = min((log.first_s for log in family), default=0.0)
-        if self.base_s == float("inf"):
-            self.base_s = 0.0
+        times = (
+            time_s
+            for log in family
+            for logged in log.rounds
+            for time_s in (logged.start_s, logged.first_s)
+            if time_s is not None
+        )
+        self.base_s = min(times, default=0.0)
+        self.replayed = {spawn.use.id for found in self.spawns.values() for spawn in found}
 
     def push_all(self) -> None:
         order = {id(log): position for position, log in enumerate(self.family)}
@@ -212,7 +218,7 @@ class _Pusher:
             end_s=self._relative(logged.last_s),
             reported_cached_tokens=logged.cached_tokens,
             usage_source=logged.usage_source,
-            delay_s=_delay_s(logged, before) if before is not None else None,
+            delay_s=_delay_s(logged, before, self.replayed) if before is not None else None,
             compacts=logged.compacts,
             rewinds_to=self._rewinds_to(logged) if shrank else None,
             row=logged.row,
@@ -245,14 +251,14 @@ def _leg_starts(log: AgentLog) -> list[int]:
     return starts if starts and starts[0] == 0 else [0, *starts]
 
 
-def _delay_s(logged: Round, before: Round) -> float | None:
+def _delay_s(logged: Round, before: Round, replayed: set[str]) -> float | None:
     """Wait between the end of the agent's previous call and this one, without sub-agents' time.
 
-    None where the log has no time for it, and something but a spawn was waited for.
+    `replayed`: calls whose sub-agents are part of the session. None where the log has no time for
+    the wait, and something but those was waited for.
     """
     ended_s = before.last_s
-    spawning = {use.id for use in before.tool_uses if use.spawn is not None}
-    waited = [given for given in logged.inputs if given.tool_use_id not in spawning]
+    waited = [given for given in logged.inputs if given.tool_use_id not in replayed]
     if not waited:
         return 0.0
     if ended_s is None:
@@ -267,6 +273,8 @@ def _delay_s(logged: Round, before: Round) -> float | None:
 def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workload: str) -> None:
     """Push one session, and one more for every orphan among its sub-agents."""
     spawns = find_spawns(logs)
+    if logs.missing_agents:
+        builder.exclude("sub-agent that was spawned but has no log", logs.missing_agents)
     for family in families(logs, spawns):
         root = family[0]
         orphan = root is not logs.lead

@@ -47,7 +47,7 @@ Usage, calls, models, tools, agents, spawns and returns, classes and boundaries 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +55,7 @@ from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.agent_family import SessionLogs, place_compactions
 from lachesis.traces.readers.agent_log import AgentLog, Meter, meter_for, settle_usage
 from lachesis.traces.readers.agent_session import push_session
-from lachesis.traces.readers.atif_document import Trajectory, load
+from lachesis.traces.readers.atif_document import Trajectory, load, refs_of, results_of
 from lachesis.traces.readers.atif_steps import LEAD_LOG, Steps
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 
@@ -87,11 +87,36 @@ class AtifReader:
 
 
 class _Document:
-    """A trajectory and where it stands."""
+    """A trajectory: a file's, decoded when it is needed, or one embedded in another's.
 
-    def __init__(self, trajectory: Trajectory, file: SourceFile) -> None:
-        self.trajectory = trajectory
+    `refers_to` lists every file or trajectory that it refers to and does not hold itself.
+    """
+
+    def __init__(self, file: SourceFile, embedded: Trajectory | None = None) -> None:
         self.file = file
+        self._embedded = embedded
+        trajectory = self.trajectory()
+        self.ids = {trajectory.trajectory_id, trajectory.session_id} - {None}
+        self.refers_to = list(_outward(trajectory))
+
+    def trajectory(self) -> Trajectory:
+        """Return the trajectory; a file's is decoded anew, so that a library stays small."""
+        return self._embedded if self._embedded is not None else load(self.file)
+
+
+def _outward(trajectory: Trajectory) -> Iterator[str]:
+    if trajectory.continued_trajectory_ref:
+        yield trajectory.continued_trajectory_ref
+    embedded = trajectory.subagent_trajectories or []
+    held = {name for inner in embedded for name in (inner.trajectory_id, inner.session_id)}
+    for step in trajectory.steps:
+        for result in results_of(step):
+            for ref in refs_of(result):
+                named = [ref.trajectory_path, ref.trajectory_id, ref.session_id]
+                if held.isdisjoint(name for name in named if name):
+                    yield from (name for name in named if name)
+    for inner in embedded:
+        yield from _outward(inner)
 
 
 class _Library:
@@ -100,14 +125,14 @@ class _Library:
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self._documents: dict[Path, _Document] = {}
         for file in files:
-            self._documents.setdefault(file.path.resolve(), _Document(load(file), file))
+            self._documents.setdefault(file.path.resolve(), _Document(file))
         self._given = list(self._documents.values())
 
     def roots(self) -> list[_Document]:
         """Return the given documents that no other refers to; all, if they refer in a circle."""
         referred: set[int] = set()
         for document in self._given:
-            for name in _outward(document.trajectory):
+            for name in document.refers_to:
                 found = self.find((name,), document)
                 if found is not None and found is not document:
                     referred.add(id(found))
@@ -124,8 +149,7 @@ class _Library:
             matches = [
                 document
                 for document in self._given
-                if name in (document.trajectory.trajectory_id, document.trajectory.session_id)
-                and document is not source
+                if name in document.ids and document.file is not source.file
             ]
             if len(matches) == 1:
                 return matches[0]
@@ -147,27 +171,10 @@ class _Library:
                 return known
             if path.is_file():
                 prefix = source.file.name[: len(source.file.name) - len(own)]
-                file = SourceFile(path, prefix + candidate)
-                document = self._documents[path.resolve()] = _Document(load(file), file)
+                document = _Document(SourceFile(path, prefix + candidate))
+                self._documents[path.resolve()] = document
                 return document
         return None
-
-
-def _outward(trajectory: Trajectory) -> list[str]:
-    """List every file or trajectory that a document refers to and does not hold itself."""
-    names = [trajectory.continued_trajectory_ref] if trajectory.continued_trajectory_ref else []
-    held = {
-        name
-        for embedded in trajectory.subagent_trajectories or ()
-        for name in (embedded.trajectory_id, embedded.session_id)
-    }
-    steps = Steps(trajectory, name="", meter=len, prefix="")
-    for reference in steps.references.values():
-        if held.isdisjoint(reference):
-            names.extend(reference)
-    for embedded in trajectory.subagent_trajectories or ():
-        names.extend(_outward(embedded))
-    return names
 
 
 class _Session:
@@ -180,14 +187,14 @@ class _Session:
         self.library = library
         self.builder = builder
         self.meter = meter
-        trajectory = document.trajectory
+        trajectory = document.trajectory()
         self.harness = trajectory.agent.name
         self.logs = SessionLogs(
             name=trajectory.session_id or trajectory.trajectory_id or document.file.path.stem,
             source=document.file.name,
             harness=self.harness,
         )
-        self.read: set[int] = set()
+        self.read: list[_Document] = []
 
     def push(self) -> None:
         """Read everything that belongs to the session and push it."""
@@ -206,16 +213,16 @@ class _Session:
 
     def _steps(self, document: _Document, prefix: str) -> Steps:
         """Read a document and what continues it, with the sub-agents that they refer to."""
-        self.read.add(id(document.trajectory))
-        trajectory = document.trajectory
+        self.read.append(document)
+        trajectory = document.trajectory()
         steps = Steps(trajectory, name=document.file.name, meter=self.meter, prefix=prefix)
         held = list(trajectory.subagent_trajectories or ())
         while trajectory.continued_trajectory_ref:
             following = self.library.find((trajectory.continued_trajectory_ref,), document)
-            if following is None or id(following.trajectory) in self.read:
+            if following is None or following in self.read:
                 break
-            document, trajectory = following, following.trajectory
-            self.read.add(id(trajectory))
+            document, trajectory = following, following.trajectory()
+            self.read.append(document)
             steps.append(trajectory)
             held.extend(trajectory.subagent_trajectories or ())
         for reason, count in sorted(steps.excluded.items()):
@@ -234,22 +241,22 @@ class _Session:
             found: _Document | None = None
             for embedded in unclaimed:
                 if {embedded.trajectory_id, embedded.session_id} & set(names):
-                    found = _Document(embedded, document.file)
+                    found = _Document(document.file, embedded)
                     unclaimed.remove(embedded)
                     break
             if found is None:
                 found = self.library.find(names, document)
-            if found is not None and id(found.trajectory) not in self.read:
+            if found is not None and found not in self.read:
                 self._adopt_referenced(key, found)
         for number, embedded in enumerate(unclaimed):
             key = embedded.trajectory_id or embedded.session_id or f"embedded-{number + 1}"
-            self._adopt_referenced(key, _Document(embedded, document.file))
+            self._adopt_referenced(key, _Document(document.file, embedded))
 
     def _adopt_referenced(self, key: str, document: _Document) -> None:
         steps = self._steps(document, f"{key}/")
         log = steps.logs.pop(LEAD_LOG, None)
         if log is not None:
-            log.agent_type = document.trajectory.agent.name
+            log.agent_type = steps.agent_name
             self.logs.agents[_renamed(log, key)] = log
         self._adopt(steps)
 

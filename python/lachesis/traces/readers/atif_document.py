@@ -194,3 +194,8 @@ def refs_of(result: Result) -> list[SubagentRef]:
     if refs is None:
         return []
     return refs if isinstance(refs, list) else [refs]
+
+
+def results_of(step: Step) -> list[Result]:
+    """Return the results that a step observed."""
+    return step.observation.results if step.observation is not None else []

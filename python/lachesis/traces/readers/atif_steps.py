@@ -27,6 +27,7 @@ from lachesis.traces.readers.atif_document import (
     Trajectory,
     noted_of,
     refs_of,
+    results_of,
     text_of,
 )
 from lachesis.traces.readers.claude_code_rows import seconds
@@ -66,6 +67,7 @@ class Steps:
         self.excluded: Counter[str] = Counter()
         self.aggregated = 0
         self.restored = 0
+        self.agent_name = trajectory.agent.name
         self._name = name
         self._meter = meter
         self._prefix = prefix
@@ -121,7 +123,7 @@ class Steps:
     def _given(self, step: Step, thread: _Thread) -> None:
         """Take a user's or a system's step as input of the next call."""
         text = text_of(step.message)
-        refers = any(refs_of(result) for result in _results(step))
+        refers = any(refs_of(result) for result in results_of(step))
         if step.source == "system":
             if refers:
                 thread.summarised |= _COMPACTING.search(text) is not None
@@ -179,7 +181,7 @@ class Steps:
             logged.tool_uses.append(use)
             if use.id:
                 thread.tools[use.id] = use
-        if not calls and any(not refs_of(result) for result in _results(step)):
+        if not calls and any(not refs_of(result) for result in results_of(step)):
             # An action that the harness read out of the message, of an unknown tool.
             logged.tool_uses.append(ToolUse(id="", name=""))
         self._restore_results(thread)
@@ -205,7 +207,7 @@ class Steps:
 
     def _observe(self, step: Step, row: str, thread: _Thread) -> None:
         rounds = thread.log.rounds
-        for number, result in enumerate(_results(step)):
+        for number, result in enumerate(results_of(step)):
             refs = refs_of(result)
             text = text_of(result.content)
             if step.source == "agent" or text:
@@ -244,7 +246,3 @@ class Steps:
         thread.log.pending.append(
             LoggedInput(InputKind.INJECTED, None, tool_use_id=use.id, returns_agent=key)
         )
-
-
-def _results(step: Step) -> list[Result]:
-    return step.observation.results if step.observation is not None else []

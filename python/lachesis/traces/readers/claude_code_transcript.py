@@ -49,16 +49,18 @@ class SeenCalls:
     """Rows and calls read so far in the whole import: resumed and forked sessions repeat them."""
 
     uuids: set[str] = field(default_factory=set)
-    calls: dict[str, AgentLog] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)  # call → serial of the thread that made it
+    threads: int = 0
 
 
 class _Thread:
     """A log that is being read."""
 
-    __slots__ = ("calls", "last", "log", "texts", "tools")
+    __slots__ = ("calls", "last", "log", "serial", "texts", "tools")
 
-    def __init__(self, log: AgentLog) -> None:
+    def __init__(self, log: AgentLog, serial: int) -> None:
         self.log = log
+        self.serial = serial
         self.calls: dict[str, Round] = {}
         self.tools: dict[str, ToolUse] = {}
         self.last: Round | None = None
@@ -122,7 +124,9 @@ class Transcript:
     def _thread(self, agent: str) -> _Thread:
         thread = self._threads.get(agent)
         if thread is None:
-            thread = self._threads[agent] = _Thread(AgentLog(agent=agent, name=self.file.name))
+            self._seen.threads += 1
+            log = AgentLog(agent=agent, name=self.file.name)
+            thread = self._threads[agent] = _Thread(log, self._seen.threads)
         return thread
 
     def _thread_of(self, row: Row, main: _Thread) -> _Thread:
@@ -177,14 +181,14 @@ class Transcript:
         logged = thread.calls.get(call)
         if logged is None:
             owner = self._seen.calls.get(call)
-            if owner is not None and owner is not thread.log:
+            if owner is not None and owner != thread.serial:
                 if call not in self._excluded_calls:
                     self._excluded_calls.add(call)
                     self.excluded["call repeated by a resumed or forked session"] += 1
                 if not thread.log.rounds:
                     thread.log.starts_midway = True
                 return None
-            self._seen.calls[call] = thread.log
+            self._seen.calls[call] = thread.serial
             logged = Round(call=call, row=number, inputs=[], model=message.model)
             if thread.last is not None and follows is not thread.last:
                 logged.extends = follows
