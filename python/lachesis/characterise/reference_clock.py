@@ -30,13 +30,13 @@ Ints = NDArray[np.int64]
 
 #: InferCept's class behind each tool class; a tool of no known class counts as a remote call.
 _MEAN_OF: Final = {
-    ToolClass.RETRIEVAL: "qa",
-    ToolClass.ENVIRONMENT: "virtual_env",
-    ToolClass.CALCULATOR: "math",
-    ToolClass.HUMAN: "chatbot_user",
-    ToolClass.IMAGE: "image_generation",
+    ToolClass.RETRIEVAL: "retrieval",
+    ToolClass.ENVIRONMENT: "environment",
+    ToolClass.CALCULATOR: "calculator",
+    ToolClass.HUMAN: "human",
+    ToolClass.IMAGE: "image",
     ToolClass.SPEECH: "speech",
-    ToolClass.OTHER: "qa",
+    ToolClass.OTHER: "retrieval",
 }
 
 
@@ -144,7 +144,8 @@ def written_tokens(trace: Trace) -> Ints:
         weights=_ints(trace.requests["output_tokens"]),
         minlength=count,
     )
-    return np.rint(tokens + outputs).astype(np.int64)
+    total: Ints = np.rint(tokens + outputs).astype(np.int64)
+    return total
 
 
 def read_write_ratio(trace: Trace) -> Floats:
@@ -229,9 +230,7 @@ def _draw_delays(
     return tool_s, user_s
 
 
-def _lives(
-    trace: Trace, rows: TraceRows, start_s: Floats, end_s: Floats
-) -> tuple[Floats, Floats]:
+def _lives(trace: Trace, rows: TraceRows, start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
     count, requests = trace.segments.num_rows, trace.requests.num_rows
     written = trace.spans["written"].to_numpy()
     writer = np.full(count, requests, dtype=np.int64)
@@ -257,7 +256,8 @@ def _lives(
 
 def _equals(trace: Trace, column: str, word: str) -> NDArray[np.bool_]:
     words: NDArray[np.object_] = trace.segments[column].to_numpy()
-    return words == str(word)
+    same: NDArray[np.bool_] = words == str(word)
+    return same
 
 
 def _ints(column: object) -> Ints:

@@ -15,10 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lachesis.traces.generator.draws import Ints
+from lachesis.traces.generator.draws import Flags, Ints
 from lachesis.traces.schema import AFTER_TYPE, TABLES, Boundary, EdgeKind, SegmentClass
-
-Flags = NDArray[np.bool_]
 
 CLASSES: tuple[str, ...] = tuple(SegmentClass)
 BOUNDARIES: tuple[str, ...] = tuple(Boundary)

@@ -19,6 +19,7 @@ from lachesis.errors import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _BISECTION_STEPS: Final = 200
 
@@ -56,7 +57,7 @@ def normal_scores(uniform: Floats) -> Floats:
 
 def _ratio(x: Floats, coefficients: tuple[tuple[float, ...], tuple[float, ...]]) -> Floats:
     above, below = coefficients
-    return np.polyval(above, x) / np.polyval(below, x)  # type: ignore[no-any-return]
+    return np.polyval(above, x) / np.polyval(below, x)
 
 
 # Wichura 1988, Applied Statistics 37(3), AS 241: numerator and denominator, highest power first.

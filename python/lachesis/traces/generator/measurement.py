@@ -71,6 +71,7 @@ def _totals(trace: Trace, segments: Segments) -> dict[str, float]:
         "tokens_written": float(written),
         "output_share_of_writes": float(output.sum() / written),
         "output_per_request": float(output.mean()),
+        "mean_context": mean_context(trace),
     }
 
 
@@ -92,9 +93,7 @@ def _temporal(segments: Segments) -> dict[str, float]:
     return figures
 
 
-def _structural(
-    trace: Trace, segments: Segments, clock: ReferenceSchedule
-) -> dict[str, float]:
+def _structural(trace: Trace, segments: Segments, clock: ReferenceSchedule) -> dict[str, float]:
     lead, worker, reviewer = (
         segments.kind == kind
         for kind in (SegmentClass.LEAD, SegmentClass.WORKER, SegmentClass.REVIEWER)
@@ -117,7 +116,6 @@ def _structural(
         "worker_write_share": share["worker"],
         "worker_t_norm_median_s": float(np.median(lives[worker])),
         "worker_tokens_median": float(np.median(tokens[worker])),
-        "mean_context": mean_context(trace),
     }
     subagent = worker | reviewer
     figures["separability_lead"] = separability(lives[lead], lives[subagent])

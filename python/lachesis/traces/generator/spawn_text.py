@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lachesis.traces.generator.draws import Floats, Ints, normals, stream
-from lachesis.traces.generator.specification import DATA_DIRECTORY, Sourced, WorkerTask
+from lachesis.traces.generator.specification import DATA_DIRECTORY, Share, Sourced, WorkerTask
 
 
 class SpawnSignal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -28,9 +28,12 @@ class SpawnSignal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     noise_short: Sourced[float]
     """Blur of the standard score of workers that are told clearly."""
     noise_long: Sourced[float]
+    noise_limit: Sourced[float]
+    """Largest noise, in standard deviations."""
     clear_below: Sourced[float]
-    """Standard score around which clearness sets in."""
-    clear_width: Sourced[float]
+    """Standard score below which a worker counts as short."""
+    turned_back: Sourced[Share]
+    """Share of longer workers that noise makes sound short, and that are turned back."""
     words_per_score: Sourced[float]
     word_noise: Sourced[float]
     tokens_per_sentence: Sourced[float]
@@ -56,13 +59,22 @@ def load_signal() -> SpawnSignal:
 
 
 def blurred_score(signal: SpawnSignal, lifetime_s: Floats, rng: np.random.Generator) -> Floats:
-    """Standard score of each log lifetime plus noise that is small for short lifetimes."""
+    """Standard score of each log lifetime plus noise, with short lifetimes told more clearly.
+
+    Below ``clear_below`` the noise is small. Of the others that noise carries below it, a share is
+    turned back above it by the same distance: a longer worker seldom sounds like a short one.
+    """
     score = np.log(lifetime_s) - signal.log_lifetime_center.value
     score = score / signal.log_lifetime_scale.value
-    depth = (signal.clear_below.value - score) / signal.clear_width.value
-    clear = 1.0 / (1.0 + np.exp(-np.clip(depth, -40.0, 40.0)))
-    short, long = signal.noise_short.value, signal.noise_long.value
-    return score + (long + (short - long) * clear) * normals(rng, len(score))
+    bound = signal.clear_below.value
+    clear = score < bound
+    noise = np.where(clear, signal.noise_short.value, signal.noise_long.value)
+    limit = signal.noise_limit.value
+    blurred = score + noise * np.clip(normals(rng, len(score)), -limit, limit)
+    mistaken = ~clear & (blurred < bound)
+    turned = mistaken & (rng.random(len(score)) < signal.turned_back.value)
+    told: Floats = np.where(turned, 2.0 * bound - blurred, blurred)
+    return told
 
 
 def write_texts(
@@ -115,11 +127,14 @@ def _pick(
     middle = (len(levels) - 1) / 2.0
     strayed = middle + mean_level + noise * normals(rng, len(mean_level))
     level = np.clip(np.rint(strayed), 0, len(levels) - 1).astype(np.int64)
-    sizes = np.array([len(phrases) for phrases in levels])
+    sizes = np.array([len(each) for each in levels])
     within = (rng.random(len(level)) * sizes[level]).astype(np.int64)
-    flat: NDArray[np.object_] = np.array([p for phrases in levels for p in phrases], dtype=object)
+    flat: NDArray[np.object_] = np.array(
+        [phrase for each in levels for phrase in each], dtype=object
+    )
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    return flat[first[level] + within].tolist()
+    phrases: list[str] = flat[first[level] + within].tolist()
+    return phrases
 
 
 def _tools(
@@ -133,4 +148,3 @@ def _tools(
         [*always, *(tool for tool, has in zip(optional, row, strict=True) if has)]
         for row in given.tolist()
     ]
-

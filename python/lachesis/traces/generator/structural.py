@@ -88,7 +88,6 @@ class StructuralSizes:
             self.output + self.observation, self.rounds
         )  # fmt: skip
 
-
     @property
     def observations(self) -> Ints:
         """Tool results in the input of each worker's round: the calls of the round before."""
@@ -135,7 +134,8 @@ def draw(specification: Specification, seed: int, scale: float) -> StructuralSiz
     )
     trace = instruction + context + group_sums(output + observation, rounds)
     review_total = written - prompts - lead_total - int(review_output.sum()) - trace_total
-    weights = trace * np.exp(law.reviewer.trace_share_sigma.value * normals(rng("share"), count))
+    weights = np.exp(law.reviewer.trace_share_sigma.value * normals(rng("share"), count))
+    weights = trace.astype(np.float64) * weights
     review_input = apportion(np.array([review_total]), weights, np.array([count]), minimum=1)
     task, lead_output, lead_observation = _lead_tokens(law, lead_rounds, lead_total, rng)
     return StructuralSizes(

@@ -2,8 +2,9 @@
 
 Requests of a session run batch by batch: the lead's delegation, then each worker's rounds, each
 followed by its reviewer. Agents are numbered as they are spawned, segments as they appear; the
-prompts of lead, workers and reviewers are one segment each in a session. With ``reviewers=False`` the same sessions are laid out without the
-reviewers' requests, agents and segments; nothing else changes.
+prompts of lead, workers and reviewers are one segment each in a session. With
+``reviewers=False`` the same sessions are laid out without the reviewers' requests, agents and
+segments; nothing else changes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from lachesis.traces.generator.columns import (
     EDGES,
     Columns,
     Edges,
-    Flags,
     Requests,
     Segments,
     Spans,
@@ -30,7 +30,14 @@ from lachesis.traces.generator.columns import (
     join_edges,
     join_spans,
 )
-from lachesis.traces.generator.draws import Ints, group_sums, index_within, offsets, sums_before
+from lachesis.traces.generator.draws import (
+    Flags,
+    Ints,
+    group_sums,
+    index_within,
+    offsets,
+    sums_before,
+)
 from lachesis.traces.generator.spawn_text import SpawnTexts
 from lachesis.traces.generator.specification import Specification
 from lachesis.traces.generator.structural import StructuralSizes

@@ -4,7 +4,7 @@ A turn k of a session writes ``laden[k]`` tokens into its reasoning-laden segmen
 outputs, observations) and, unless it is the session's last, ``stripped[k]`` tokens into the
 reasoning-stripped segment that the next turn starts with: the same content less the reasoning.
 
-    tokens written    = shared prompt + own prompts + sum laden + sum over turns but the last stripped
+    tokens written    = shared prompt + own prompts + sum laden + sum stripped but the last turns'
     tokens processed  = sum over requests (prompts + stripped before + laden so far + output)
 
 Tokens written are met exactly: by the number of turns where the benchmark does not fix it, by the
@@ -20,6 +20,7 @@ import numpy as np
 
 from lachesis.errors import InputError
 from lachesis.traces.generator.draws import (
+    Flags,
     Floats,
     Ints,
     apportion,
@@ -64,11 +65,6 @@ class TemporalSizes:
     shared_prompt: int
     own_prompt: Ints
     """Prompt tokens of each session that no other session shares."""
-
-    @property
-    def last_turn(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each turn is its session's last."""
-        return index_within(self.turns) == np.repeat(self.turns, self.turns) - 1
 
     @property
     def context_before(self) -> Ints:
@@ -123,8 +119,9 @@ class _Streams:
         return stream(self.seed, self.workload, purpose)
 
 
-def _last(turns: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return index_within(turns) == np.repeat(turns, turns) - 1
+def _last(turns: Ints) -> Flags:
+    last: Flags = index_within(turns) == np.repeat(turns, turns) - 1
+    return last
 
 
 def _turns(law: Temporal, sessions: int, written: int, scale: float, rng: _Streams) -> Ints:
@@ -167,15 +164,17 @@ def _stripped(law: Temporal, turns: Ints, laden: Ints, rng: _Streams) -> Ints:
     score = correlation * laden_score + np.sqrt(1.0 - correlation**2) * noise
     room = np.floor(laden * (1.0 - _REASONING_SHARE_MINIMUM)).astype(np.int64)
     stripped = np.empty(count, dtype=np.int64)
-    for chosen in (~_last(turns), _last(turns)):
-        members = np.flatnonzero(chosen)
+    last = _last(turns)
+    for is_last in (False, True):
+        members = np.flatnonzero(last == is_last)
         values = law.stripped_tokens.values(len(members))
         dealt = np.rint(place(values, score[members])).astype(np.int64)
-        if chosen[-1]:  # A last turn writes no stripped segment: no published law binds it.
+        if is_last:  # It writes no stripped segment, so no published law binds it.
             dealt = np.minimum(dealt, room[members])
         stripped[members] = _fit_into(dealt, room[members], rng["swaps"])
     least = _USER_MINIMUM + _VISIBLE_MINIMUM
-    return np.maximum(stripped, np.minimum(least, room))
+    carried: Ints = np.maximum(stripped, np.minimum(least, room))
+    return carried
 
 
 def _fit_into(values: Ints, room: Ints, rng: np.random.Generator) -> Ints:
