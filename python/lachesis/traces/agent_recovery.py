@@ -28,6 +28,9 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.schema import Boundary, SegmentClass
 from lachesis.traces.stripping import input_tokens_of
 
+_SHORTER_INPUT = "context reset: the input was shorter than what the agent had written"
+_OTHER_TEXT = "context reset: the input's text differs from what the agent had written"
+
 Sections = list[tuple[int, Group, tuple[object, ...]]]
 
 
@@ -168,14 +171,17 @@ class AgentRecovery:
         if parts is None:
             known_new = (request.appended_tokens or 0) + (request.carried_tokens or 0)
             kept = context.kept_by_tokens(max(0, total - known_new))
-            context.cut(kept, Boundary.RESET, context.previous)
+            if context.cut(kept, Boundary.RESET, context.previous):
+                self.quality.adjusted[_SHORTER_INPUT] += 1
             return None
         kept, matched = context.kept_by_parts(parts)
-        context.cut(kept, Boundary.RESET, context.previous)
+        if context.cut(kept, Boundary.RESET, context.previous):
+            self.quality.adjusted[_OTHER_TEXT] += 1
         kept = context.kept_by_tokens(total)
         if kept < len(context.stack):
             # The text says that more was kept than the reported count has room for.
             context.cut(kept, Boundary.RESET, context.previous)
+            self.quality.adjusted[_SHORTER_INPUT] += 1
             matched = context.parts_matched
         return list(parts[matched:])
 

@@ -114,6 +114,7 @@ def test_a_shorter_input_is_a_reset_at_the_last_chunk_that_fits():
         ("prompt", 60, False), ("lead", 90, False), ("lead", 5, True)
     ]  # fmt: skip
     assert ("lead", 0, "reset", 1) in segments(trace)
+    assert list(trace.quality.adjusted.values()) == [1]
     # Nothing that stayed was written a second time.
     written = sum(r["tokens"] for r in trace.spans.to_pylist() if r["written"])
     assert written == 100 + 20 + 5

@@ -14,9 +14,10 @@ by the latest request of its parent (the lead, where none is named) before its f
 returns to the parent's first request after its last row. Where its parent has no earlier request it
 becomes a session of its own, counted.
 
-**Context** is recovered from counts alone. The prompt's length is the first request's cache hit,
-where there is one. Tools are not in the table, so every latency is drawn. Without `turn` each
-session is one turn, which is counted.
+**Context** is recovered from counts alone. Inputs shorter than what came before are counted
+(`adjusted`); if they are many, the log's `input_tokens` may leave out the cached part. The prompt's
+length is the first request's cache hit, where there is one. Tools are not in the table, so every
+latency is drawn. Without `turn` each session is one turn, which is counted.
 
 **Left out**, counted: requests without output (`output_tokens` 0), rows with neither token count
 (tables that also hold messages or tool calls), and columns that have no meaning here.
