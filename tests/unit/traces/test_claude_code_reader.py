@@ -1,5 +1,6 @@
 """The Claude Code reader on transcripts written for one question each."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -40,7 +41,7 @@ def test_lines_of_a_message_are_one_request_with_the_largest_output(tmp_path):
         2.0,
         [thinking("hm"), text("I look"), use("t1", command="ls")],
         given=(3, 50, 1000),
-        output=[2, 2, 180],
+        output=[2, 180, 2],
         stop=None,
     )
     trace = read([log.write(tmp_path / "s1.jsonl")])
@@ -309,9 +310,9 @@ def test_a_rewind_is_a_reset_where_the_input_shrank(tmp_path):
     log.user("one", 0.0)
     first = log.call("m1", 1.0, [text("a")], given=(100, 0, 0), output=20)
     log.user("two", 10.0)
-    log.call("m2", 11.0, [text("b")], given=(150, 0, 0), output=30)
+    log.call("m2", 11.0, [text("b")], given=(125, 0, 0), output=55)
     log.user("instead", 60.0, parent=first)
-    log.call("m3", 61.0, [text("c")], given=(140, 0, 0), output=30)
+    log.call("m3", 61.0, [text("c")], given=(170, 0, 0), output=30)
     trace = read([log.write(tmp_path / "s1.jsonl")])
     assert "reset" in trace.segments.column("closed_by").to_pylist()
     matched = [
@@ -462,3 +463,93 @@ def test_a_truncated_last_line_is_dropped_and_one_before_it_is_an_error(tmp_path
     path.write_text("\n".join([lines[0], lines[1][:60], lines[2]]))
     with pytest.raises(InputError, match=r"s1\.jsonl:2: not valid JSON"):
         read([path])
+
+
+def test_text_that_comes_with_tool_results_was_queued_and_opens_no_turn(tmp_path):
+    log = Transcript()
+    log.user("mend it", 0.0)
+    log.call("m1", 1.0, [use("t1")], given=(100, 0, 0), output=90)
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "x"}
+    log.user([result, text("and hurry")], 3.0)
+    log.call("m2", 4.0, [text("done")], given=(250, 0, 0), output=4)
+    rows = requests(read([log.write(tmp_path / "s1.jsonl")]))
+    assert [row["turn"] for row in rows] == [0, 0]
+    assert rows[1]["observations"] == 1
+
+
+def test_an_instruction_that_comes_wrapped_still_ties_a_subagent_to_its_call(tmp_path):
+    log = Transcript()
+    log.user("mend it", 0.0)
+    log.call("m1", 1.0, [use("t1", "Task", prompt="look around")], given=(100, 0, 0), output=90)
+    log.result("t1", "found", 9.0)
+    log.call("m2", 10.0, [text("done")], given=(250, 0, 0), output=4)
+    agent = Transcript(agent="a1")
+    agent.user('<teammate-message teammate_id="lead">look around</teammate-message>', 2.0)
+    agent.call("n1", 3.0, [text("found")], given=(40, 0, 0), output=6)
+    main = log.write(tmp_path / "s1.jsonl")
+    agent.write(tmp_path / "s1" / "subagents" / "agent-a1.jsonl")
+    trace = read([main])
+    assert trace.spawns.column("spawned_by").to_pylist() == [0]
+
+
+def test_a_notification_that_was_only_queued_returns_with_the_next_call(tmp_path):
+    main = with_subagent(tmp_path, background=True)
+    lines = [json.loads(line) for line in main.read_text().splitlines()]
+    notice = next(row for row in lines if "<task-notification>" in str(row["message"]["content"]))
+    queued = {
+        "type": "queue-operation",
+        "operation": "enqueue",
+        "timestamp": notice["timestamp"],
+        "content": notice["message"]["content"],
+    }
+    typed = {**notice, "message": {"role": "user", "content": "and now?"}}
+    typed["timestamp"] = "2026-03-01T09:00:07Z"
+    at = lines.index(notice)
+    lines[at : at + 1] = [queued, typed]
+    main.write_text("".join(json.dumps(row) + "\n" for row in lines))
+    trace = read([main])
+    (spawn,) = trace.spawns.to_pylist()
+    assert spawn["return_requests"] == [len(trace.requests) - 1]
+    assert {row["turn"] for row in requests(trace)} == {0, 1}
+
+
+def test_side_calls_of_the_harness_are_left_out(tmp_path):
+    log = Transcript()
+    one_call(log)
+    main = log.write(tmp_path / "s1.jsonl")
+    side = Transcript(agent="aprompt_suggestion-1")
+    side.user("suggest", 5.0)
+    side.call("p1", 6.0, [text("try that")], given=(120, 0, 0), output=4)
+    side.write(tmp_path / "s1" / "subagents" / "agent-aprompt_suggestion-1.jsonl")
+    trace = read([main])
+    assert len(requests(trace)) == 1
+    assert trace.quality.excluded == {"side call of the harness on a copy of the context": 1}
+
+
+def test_a_spawned_agent_without_a_log_is_counted_and_its_run_is_the_delay(tmp_path):
+    main = with_subagent(tmp_path)
+    (tmp_path / "s1" / "subagents" / "agent-a1.jsonl").unlink()
+    trace = read([main])
+    assert trace.quality.excluded == {"sub-agent that was spawned but has no log": 1}
+    assert requests(trace)[1]["after"] == [{"request": 0, "kind": "tool", "delay_s": 5.5}]
+
+
+def test_agents_that_spawn_each_other_stand_for_themselves(tmp_path):
+    for name, other in (("a1", "a2"), ("a2", "a1")):
+        agent = Transcript(session="s1", agent=name)
+        agent.user("look", 0.0)
+        spawn = use(f"t-{name}", "Task", prompt="look")
+        agent.call(f"n-{name}", 1.0, [spawn], given=(40, 0, 0), output=60)
+        agent.result(f"t-{name}", "x", 2.0, {"agentId": other, "status": "completed"})
+        agent.call(f"k-{name}", 3.0, [text("ok")], given=(140, 0, 0), output=2)
+        agent.write(tmp_path / f"agent-{name}.jsonl")
+    trace = read([tmp_path])
+    assert len(trace.requests) == 4
+    assert trace.quality.orphan_subagents >= 1
+
+
+def test_reading_twice_gives_the_same_tables(tmp_path):
+    main = with_subagent(tmp_path, background=True)
+    first, second = read([main]), read([main])
+    for table in ("sessions", "requests", "spans", "segments", "spawns"):
+        assert getattr(first, table).equals(getattr(second, table))
