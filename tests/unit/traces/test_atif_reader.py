@@ -83,6 +83,16 @@ def test_a_converted_transcript_gives_the_same_requests_as_the_transcript():
     )
 
 
+def test_a_session_that_is_there_in_both_formats_is_read_once():
+    trace = read([FIXTURES / "atif", BIRDHOUSE])
+    assert sorted(trace.sessions.column("session").to_pylist()) == [
+        "0b1c2d3e-0000-4000-8000-000000000001",
+        "lamp",
+    ]
+    assert "its session was read from the transcript" in trace.quality.skipped.values()
+    assert any(edge["delay_s"] for row in rows(trace) for edge in row["after"])
+
+
 def test_delays_of_tools_are_drawn_and_those_of_users_recorded(tmp_path):
     call = {"tool_call_id": "c", "function_name": "bash", "arguments": {}}
     answered = {"results": [{"source_call_id": "c", "content": "x"}]}

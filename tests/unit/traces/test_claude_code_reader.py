@@ -7,6 +7,7 @@ import pytest
 from claude_code_log import Transcript, text, thinking, use
 
 from lachesis.errors import InputError
+from lachesis.traces.readers.protocol import ReadOptions
 from lachesis.traces.readers.registry import read
 
 
@@ -62,6 +63,11 @@ def test_a_placeholder_output_is_recounted_from_the_content(tmp_path):
     (row,) = requests(trace)
     assert row["output_tokens"] == 203  # 700 bytes at 3.5 a token, and 3 for the message
     assert row["usage_source"] == "recounted"
+    assert sum(trace.quality.filled["output_tokens"].values()) == 1
+    counted = read(
+        [tmp_path / "s1.jsonl"], options=ReadOptions(count_tokens=lambda said: len(said))
+    )
+    assert requests(counted)[0]["output_tokens"] == 703
 
 
 def test_a_small_output_stands_where_the_message_was_stopped(tmp_path):

@@ -224,6 +224,14 @@ def meter_for(count_tokens: Callable[[str], int]) -> Meter:
     return byte_meter if count_tokens is estimate_tokens else count_tokens
 
 
+def recount_name(meter: Meter) -> str:
+    """Say how an output is recounted with this meter."""
+    per_text = (
+        f"{BYTES_PER_TOKEN} bytes a token" if meter is byte_meter else "by the given tokenizer"
+    )
+    return f"content {per_text}, {TOKENS_PER_TOOL_CALL} tokens more for each tool call"
+
+
 def arguments_tokens(arguments: object, meter: Meter) -> float:
     """Weigh a tool call: its arguments as compact JSON, and the framing."""
     encoded = msgspec.json.encode(arguments)

@@ -27,8 +27,8 @@ from lachesis.traces.readers.agent_family import (
     find_spawns,
     moment_s,
 )
-from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round
-from lachesis.traces.schema import Role
+from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round, recount_name
+from lachesis.traces.schema import Role, UsageSource
 from lachesis.traces.tool_classes import tool_class
 
 #: Not part of the visible text: it is the prompt itself, or (a result) has no place before it.
@@ -202,6 +202,8 @@ class _Pusher:
         kind = "lead" if log is self.root else log.agent_type or "sub-agent"
         # The log's word alone is not enough: an input that holds everything was not rewound.
         shrank = logged.rewinds and inputs < held and not logged.has(InputKind.SUMMARY)
+        if logged.usage_source is UsageSource.RECOUNTED:
+            self.builder.fill("output_tokens", recount_name(self.meter))
         return self.session.request(
             agent=agent,
             opens_turn=log is self.root and _opens_turn(logged),

@@ -22,7 +22,8 @@ to are sessions of their own.
 **Turns, notifications, interrupts and compaction** are told apart by the text of user steps, as
 for Claude Code; a system step that reports a summarisation makes the next user step a summary.
 
-**Left out**, each counted: copied steps, steps without a model call (`llm_call_count` 0), steps
+**Left out**, each counted: trajectories of Claude Code whose transcript is part of the same input
+(a Harbor trial keeps both), copied steps, steps without a model call (`llm_call_count` 0), steps
 that repeat the calls of an earlier one, steps without usage among others with usage. A step that
 stands for several calls is one request, and the others are counted as filled in.
 
@@ -82,7 +83,16 @@ class AtifReader:
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken document."""
         library = _Library(files)
+        # A Harbor trial keeps the transcript beside the trajectory that was made of it.
+        transcripts = {
+            session.name
+            for session in builder.sessions
+            if session.harness == _CLAUDE_CODE and session.requests
+        }
         for document in library.roots():
+            if transcripts & document.ids:
+                builder.skip(document.file.name, "its session was read from the transcript")
+                continue
             _Session(document, library, builder, meter_for(options.count_tokens)).push()
 
 
@@ -96,7 +106,7 @@ class _Document:
         self.file = file
         self._embedded = embedded
         trajectory = self.trajectory()
-        self.ids = {trajectory.trajectory_id, trajectory.session_id} - {None}
+        self.ids = {name for name in (trajectory.trajectory_id, trajectory.session_id) if name}
         self.refers_to = list(_outward(trajectory))
 
     def trajectory(self) -> Trajectory:

@@ -226,9 +226,11 @@ def _bring_named(family: _Family, main: SourceFile, transcript: Transcript) -> N
     known = {agent for agent, _ in family.agents}
     prefix = main.name[: len(main.name) - len(main.path.name)]
     for agent in sorted(set(transcript.links.agents.values()) - known):
-        path = main.path.with_name(f"agent-{agent}.jsonl")
-        if path.is_file():
-            family.agents.append((agent, SourceFile(path, prefix + path.name)))
+        for ending in ("", ".gz", ".zst"):
+            path = main.path.with_name(f"agent-{agent}.jsonl{ending}")
+            if path.is_file():
+                family.agents.append((agent, SourceFile(path, prefix + path.name)))
+                break
 
 
 def _transcript(
