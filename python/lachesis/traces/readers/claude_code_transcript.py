@@ -105,17 +105,22 @@ class Transcript:
         main = self._thread(self._fixed_agent or LEAD_LOG)
         truncated: list[str] = []
         place = self._place
+        start = (main, None)
+        others: Counter[str] = Counter()
         for number, head, row in rows(self.file, truncated):
             if isinstance(row, Row):
                 self._conversation_row(number, head, row, main)
                 continue
             if head.uuid:
-                place[head.uuid] = place.get(head.parent_uuid or "", (main, None))
-            if isinstance(row, AttachmentRow):
-                self._attachment(row, main)
-            elif isinstance(row, QueueRow):
-                self._queue_operation(row)
-            self.dropped[f"{head.type} row: no part of a request"] += 1
+                place[head.uuid] = place.get(head.parent_uuid or "", start)
+            if row is not None:
+                if isinstance(row, AttachmentRow):
+                    self._attachment(row, main)
+                else:
+                    self._queue_operation(row)
+            others[head.type] += 1
+        for kind, count in others.items():
+            self.dropped[f"{kind} row: no part of a request"] += count
         for reason in truncated:
             self.dropped[reason] += 1
         self._deliver_queued(main)
