@@ -7,37 +7,25 @@ A session's graph of requests is scheduled on a clock with fixed costs (paper, s
     T_norm(s) = death(s) - birth(s)
 
 A delay that the trace leaves open is drawn: for a tool edge the longest of the calls of the earlier
-request, each exponential with the mean of its class; for a user edge a log-normal. A segment is
-born when the request that first writes it starts; a reasoning-stripped one already when its turn
-ends, since its tokens are fixed from there. It dies when the request that closes it ends, or with
-the session.
+request, each drawn around the mean of its class (exponential, as in the paper, or log-normal); for
+a user edge a log-normal. A segment is born when the request that first writes it starts; a
+reasoning-stripped one already when its turn ends, since its tokens are fixed from there. It dies
+when the request that closes it ends, or with the session.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lachesis.presets import LatencyPreset
-from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass, ToolClass
+from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass
 from lachesis.traces.trace import Trace, session_digests
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: InferCept's class behind each tool class; a tool of no known class counts as a remote call.
-_MEAN_OF: Final = {
-    ToolClass.RETRIEVAL: "retrieval",
-    ToolClass.ENVIRONMENT: "environment",
-    ToolClass.CALCULATOR: "calculator",
-    ToolClass.HUMAN: "human",
-    ToolClass.IMAGE: "image",
-    ToolClass.SPEECH: "speech",
-    ToolClass.OTHER: "retrieval",
-}
 
 
 @dataclass(frozen=True)
@@ -208,9 +196,7 @@ def _draw_delays(
     tools = trace.requests["tools"].combine_chunks()
     bounds = tools.offsets.to_numpy().astype(np.int64)
     words = tools.values.to_pylist()[bounds[0] : bounds[-1]]
-    mean_s = {str(tool): means[name] for tool, name in _MEAN_OF.items()}
-    mean_s[str(ToolClass.SPAWN)] = 0.0
-    call_mean_s = np.array([mean_s[word] for word in words])
+    call_mean_s = np.array([means[word] for word in words], dtype=np.float64)
     calls = np.diff(bounds)
     first_call = bounds[:-1] - bounds[0]
     ends = np.append(rows.first_request[1:], len(calls))
@@ -225,9 +211,20 @@ def _draw_delays(
         )
         session_calls = calls[low:high]
         begin = int(first_call[low])
-        drawn = rng.exponential(call_mean_s[begin : begin + int(session_calls.sum())])
-        np.maximum.at(tool_s, np.repeat(np.arange(low, high), session_calls), drawn)
+        mean_s = call_mean_s[begin : begin + int(session_calls.sum())]
+        drawn_s = _draw_calls(mean_s, latency, rng)
+        np.maximum.at(tool_s, np.repeat(np.arange(low, high), session_calls), drawn_s)
     return tool_s, user_s
+
+
+def _draw_calls(mean_s: Floats, latency: LatencyPreset, rng: np.random.Generator) -> Floats:
+    """One duration a call, around its mean."""
+    if latency.tool_distribution == "exponential":
+        return rng.exponential(mean_s)
+    # The mean of a log-normal is its median times exp(sigma^2 / 2).
+    scores = rng.standard_normal(len(mean_s))
+    drawn_s: Floats = mean_s * np.exp(latency.tool_sigma * (scores - latency.tool_sigma / 2.0))
+    return drawn_s
 
 
 def _lives(trace: Trace, rows: TraceRows, start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:

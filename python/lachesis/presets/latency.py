@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from lachesis.presets.base import NonNegativeFloat, Part, PositiveFloat, Preset
 from lachesis.presets.loader import load_preset
 
@@ -10,30 +12,38 @@ DEFAULT_SLO = "tight"
 
 
 class ToolMeans(Part, frozen=True, kw_only=True):
-    """Mean duration of a call by tool class, in seconds; the field names are the class names."""
+    """Mean duration of a call by tool class, in seconds; the field names are the class names of a trace."""
 
-    math: NonNegativeFloat
-    qa: NonNegativeFloat
-    virtual_env: NonNegativeFloat
-    chatbot_user: NonNegativeFloat
-    image_generation: NonNegativeFloat
+    retrieval: NonNegativeFloat
+    environment: NonNegativeFloat
+    calculator: NonNegativeFloat
+    human: NonNegativeFloat
+    image: NonNegativeFloat
     speech: NonNegativeFloat
+    spawn: NonNegativeFloat
+    other: NonNegativeFloat
 
 
 class LatencyPreset(Preset, frozen=True, kw_only=True):
-    """User delay (log-normal: median and σ of its logarithm), tool means, reference times."""
+    """User delay (log-normal: median and σ of its logarithm), tool latencies, reference times.
+
+    Tool latencies are drawn around the mean of their class: exponential, or log-normal with
+    `tool_sigma`, which real shell latencies resemble more.
+    """
 
     tpot_ref_s: PositiveFloat
     ttft_ref_s: NonNegativeFloat
     user_median_s: PositiveFloat
     user_sigma: NonNegativeFloat
+    tool_distribution: Literal["exponential", "lognormal"]
+    tool_sigma: NonNegativeFloat
     tool_mean_s: ToolMeans
 
     def tool_means(self) -> dict[str, float]:
         """Mean seconds of a call by tool class, in the order of the fields.
 
         Example:
-            >>> load_latency().tool_means()["qa"]
+            >>> load_latency().tool_means()["retrieval"]
             0.69
         """
         return {name: getattr(self.tool_mean_s, name) for name in ToolMeans.__struct_fields__}

@@ -10,6 +10,10 @@ from lachesis.presets.loader import load_preset
 DEFAULT_NODE = "paper"
 
 WindowedKv = Literal["full", "trim"]
+ReadPath = Literal["pooled", "per-tier"]
+Landing = Literal["async", "sync"]
+TurnEnd = Literal["last-output", "next-message"]
+ChunkReads = Literal["last-window", "aligned"]
 
 
 class NodePreset(Preset, frozen=True, kw_only=True):
@@ -19,6 +23,13 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     for their window only (``trim``). A block has one size for all contexts, so ``trim`` spreads
     what a context of `trim_context_tokens` keeps evenly over its tokens: exact at that length,
     too small below it and too large above it.
+
+    `read_path` says whether reads use the aggregate of all stacks (``pooled``) or each tier its own
+    stacks, overlapped (``per-tier``); `landing` whether prefilled KV that lands in flash is charged
+    to the next step (``sync``) or to nobody (``async``); `turn_end` when a turn's context ends and
+    what it carries forward is written: at its ``last-output``, or at the ``next-message``.
+    `chunk_reads` says whether layers with chunked attention read the ``last-window`` of tokens, or
+    back to the start of the current chunk only (``aligned``: c mod window of a context of c).
     """
 
     gpus: PositiveInt
@@ -26,6 +37,10 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     activation_reserve_bytes_per_gpu: SizeBytes
     windowed_kv: WindowedKv
     trim_context_tokens: PositiveInt
+    read_path: ReadPath
+    landing: Landing
+    turn_end: TurnEnd
+    chunk_reads: ChunkReads
 
 
 def load_node(name: str = DEFAULT_NODE) -> NodePreset:

@@ -1,9 +1,27 @@
-//! The Python extension module `lachesis._engine`.
+//! The Python extension module `lachesis._engine`: thin bindings over `lachesis-core`, typed in `_engine.pyi`.
+
+mod config;
+mod convert;
+mod door;
+mod outcome;
+mod pool;
+mod price;
+mod workload;
+
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _engine {
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::door::{EngineError, replay};
+    #[pymodule_export]
+    use super::pool::BlockPool;
+    #[pymodule_export]
+    use super::price::{StepCost, device_years, operators, price};
+    #[pymodule_export]
+    use super::workload::Workload;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -128,12 +128,14 @@ def test_erase_block_holds_whole_pages(tmp_path):
 def test_latencies():
     latency = load_latency()
     assert latency.tool_means() == {
-        "math": 9e-5,
-        "qa": 0.69,
-        "virtual_env": 0.09,
-        "chatbot_user": 28.6,
-        "image_generation": 20.03,
+        "calculator": 9e-5,
+        "retrieval": 0.69,
+        "environment": 0.09,
+        "human": 28.6,
+        "image": 20.03,
         "speech": 17.24,
+        "spawn": 0.0,
+        "other": 0.69,
     }
     assert (latency.user_median_s, latency.user_sigma) == (120.0, 1.0)
     assert (latency.tpot_ref_s, latency.ttft_ref_s) == (0.2, 1.0)

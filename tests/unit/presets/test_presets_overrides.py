@@ -26,7 +26,7 @@ def test_values_and_sources_change_together():
             "memory=3/5",
             "node.windowed_kv=trim",
             "slo.tpot_p99_ms=80",
-            "latency.tool_mean_s.qa=0.5",
+            "latency.tool_mean_s.retrieval=0.5",
             "model.layer_groups.0.window=4096",
         ],
     )
@@ -36,10 +36,10 @@ def test_values_and_sources_change_together():
     assert (changed.memory.hbm_stacks, changed.memory.hbf_stacks) == (3, 5)
     assert changed.node.windowed_kv == "trim"
     assert changed.slo.tpot_p99_s == 0.08
-    assert changed.latency.tool_means()["qa"] == 0.5
+    assert changed.latency.tool_means()["retrieval"] == 0.5
     assert changed.model.layer_groups[0].window == 4096
     assert changed.model.source_of("layer_groups.0.window") == "set by user"
-    assert changed.latency.source_of("tool_mean_s.qa") == "set by user"
+    assert changed.latency.source_of("tool_mean_s.retrieval") == "set by user"
     assert changed.flash.source_of("pe_cycles") == "set by user"
     assert changed.flash.source_of("dies") == settings.flash.source_of("dies")
 

@@ -2,6 +2,7 @@
 //!
 //! `docs/pricing.md` lists every operator; `operators` returns them, so that a test can add them up by hand.
 
+use crate::error::{Error, Result};
 use crate::hw::step_cost::{StepCost, TierReads, WindowKind, round_price};
 use crate::units::Picos;
 
@@ -23,6 +24,8 @@ pub struct GroupedQuery {
     pub kv_heads: f64,
     /// Values a head d.
     pub head_dim: f64,
+    /// Projections that make keys and values: 2, or 1 where they share one.
+    pub kv_projections: f64,
 }
 
 /// The index that selects what sparse latent attention reads.
@@ -100,6 +103,8 @@ pub struct ModelSpec {
     pub expert_ffn: f64,
     /// Width of all shared experts together.
     pub shared_ffn: f64,
+    /// Matrices of a feed-forward network before its last: 2 with a gate, else 1.
+    pub up_matrices: f64,
     /// Bytes a weight and an activation value.
     pub weight_bytes: f64,
     /// Bytes a cached value.
@@ -189,7 +194,7 @@ pub fn operators(model: &ModelSpec, b: f64) -> Vec<Operator> {
         let times = group.layers;
         match group.attention {
             Attention::GroupedQuery(a) => {
-                list.push(Operator::gemm("qkv projection", times, e, b, d, (a.heads + 2.0 * a.kv_heads) * a.head_dim));
+                list.push(Operator::gemm("qkv projection", times, e, b, d, (a.heads + a.kv_projections * a.kv_heads) * a.head_dim));
                 list.push(Operator::gemm("output projection", times, e, b, a.heads * a.head_dim, d));
             }
             Attention::Latent(a) => {
@@ -210,13 +215,13 @@ pub fn operators(model: &ModelSpec, b: f64) -> Vec<Operator> {
         }
     }
     if model.dense_layers > 0.0 {
-        list.push(Operator::gemm("dense up projection", model.dense_layers, e, b, d, 2.0 * model.dense_ffn));
+        list.push(Operator::gemm("dense up projection", model.dense_layers, e, b, d, model.up_matrices * model.dense_ffn));
         list.push(Operator::gemm("dense down projection", model.dense_layers, e, b, model.dense_ffn, d));
     }
     if model.moe_layers > 0.0 {
         list.push(Operator::gemm("router", model.moe_layers, e, b, d, model.experts));
         if model.shared_ffn > 0.0 {
-            list.push(Operator::gemm("shared expert up projection", model.moe_layers, e, b, d, 2.0 * model.shared_ffn));
+            list.push(Operator::gemm("shared expert up projection", model.moe_layers, e, b, d, model.up_matrices * model.shared_ffn));
             list.push(Operator::gemm("shared expert down projection", model.moe_layers, e, b, model.shared_ffn, d));
         }
     }
@@ -235,7 +240,7 @@ fn all_to_all(model: &ModelSpec, gpu: &GpuSpec, b: f64) -> f64 {
 
 /// The routed experts of a step in which the node runs `sum_b` requests.
 ///
-/// D = (E/G)·(1 − (1 − topk/E)^ΣB) experts a GPU; bytes D·3·d_m·d_ff·e; FLOPs 6·d_m·d_ff·topk·ΣB/G.
+/// D = (E/G)·(1 − (1 − topk/E)^ΣB) experts a GPU; bytes D·3·d_m·d_ff·e; FLOPs 6·d_m·d_ff·topk·ΣB/G (2 and 4 without a gate).
 fn experts(model: &ModelSpec, gpu: &GpuSpec, sum_b: f64) -> f64 {
     if model.moe_layers <= 0.0 {
         return 0.0;
@@ -245,8 +250,8 @@ fn experts(model: &ModelSpec, gpu: &GpuSpec, sum_b: f64) -> f64 {
     Operator {
         name: "routed experts",
         times: model.moe_layers,
-        flops: 6.0 * model.hidden * model.expert_ffn * model.experts_per_token * sum_b / gpu.gpus,
-        bytes: touched * 3.0 * model.hidden * model.expert_ffn * model.weight_bytes,
+        flops: 2.0 * (model.up_matrices + 1.0) * model.hidden * model.expert_ffn * model.experts_per_token * sum_b / gpu.gpus,
+        bytes: touched * (model.up_matrices + 1.0) * model.hidden * model.expert_ffn * model.weight_bytes,
     }
     .seconds(gpu)
 }
@@ -269,9 +274,33 @@ fn per_context_token(model: &ModelSpec, group: &AttentionGroup) -> [(f64, f64); 
     }
 }
 
+/// The window that the model's windowed layers share, sparse selection included.
+fn single_window(model: &ModelSpec) -> Result<Window> {
+    let mut found: Option<Window> = None;
+    for group in &model.groups {
+        let sparse = match group.attention {
+            Attention::Latent(Latent { index: Some(i), .. }) => Some(Window { tokens: i.top_k, kind: WindowKind::Sliding }),
+            _ => None,
+        };
+        for window in group.window.into_iter().chain(sparse) {
+            if found.is_some_and(|other| other != window) {
+                return Err(Error::Setting {
+                    name: "window",
+                    value: window.tokens.to_string(),
+                    rule: "all windowed layers of a model must share one window",
+                });
+            }
+            found = Some(window);
+        }
+    }
+    Ok(found.unwrap_or(Window { tokens: 0, kind: WindowKind::Sliding }))
+}
+
 /// Prices a model on a GPU for up to `slots` requests a GPU.
-#[must_use]
-pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> StepCost {
+///
+/// # Errors
+/// `Error::Setting` if the model has windows of different lengths: a step's cost tracks one.
+pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> Result<StepCost> {
     let node = f64::from(slots) * gpu.gpus;
     let local = |b: u32| {
         let b = f64::from(b);
@@ -282,16 +311,10 @@ pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> StepCost {
     let most = node as u32;
     let shared_ps = (0..=most).map(|b| round_price(experts(model, gpu, f64::from(b)))).collect();
 
-    let mut window = Window { tokens: 0, kind: WindowKind::Sliding };
+    let window = single_window(model)?;
     // Seconds a token by [full, windowed] × [arithmetic, HBM stacks, HBF stacks, all stacks].
     let mut seconds = [[0.0_f64; 4]; 2];
     for group in &model.groups {
-        if let Some(own) = group.window {
-            window = own;
-        }
-        if let Attention::Latent(Latent { index: Some(i), .. }) = group.attention {
-            window = Window { tokens: i.top_k, kind: WindowKind::Sliding };
-        }
         for (part, (flops, bytes)) in per_context_token(model, group).into_iter().enumerate() {
             let compute = group.layers * flops / (gpu.compute_efficiency * gpu.flops);
             let memory = |bandwidth: f64| group.layers * bytes / (gpu.memory_efficiency * bandwidth);
@@ -306,7 +329,7 @@ pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> StepCost {
         }
     }
     let ps = |part: usize, which: usize| -> Picos { round_price(seconds[part][which]) };
-    StepCost {
+    Ok(StepCost {
         local_ps,
         shared_ps,
         context_ps: ps(0, 0),
@@ -319,5 +342,5 @@ pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> StepCost {
             context_ps: [ps(0, 1), ps(0, 2)],
             window_ps: [ps(1, 1), ps(1, 2)],
         }),
-    }
+    })
 }

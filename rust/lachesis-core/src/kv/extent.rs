@@ -1,7 +1,7 @@
 //! Extents: runs of blocks of one tier. A segment's blocks are a stack of extents in one shared slab, so that drawing
 //! or reclaiming a run of any length is one operation and nothing is allocated per segment.
 
-use crate::units::{Tier, index, narrow};
+use crate::units::{PerTier, Tier, index, narrow};
 
 /// The stack is empty.
 pub const NO_EXTENT: u32 = u32::MAX;
@@ -23,6 +23,35 @@ pub struct Extent {
     pub tier: Tier,
     /// How many blocks.
     pub blocks: u32,
+}
+
+impl Extent {
+    /// All blocks of two tiers in runs of at most `run` blocks, mixed: the j-th of h HBM runs among n takes place ⌊(j + u)·n/h⌋, u uniform. So every stretch of
+    /// the mix has HBM's share, up to one run.
+    #[must_use]
+    pub fn interleaved(blocks: PerTier<u32>, run: u32, mut uniform: impl FnMut(u64) -> f64) -> Vec<Self> {
+        let runs = blocks.0.map(|count| count.div_ceil(run));
+        let (all, of_hbm) = (f64::from(runs[0]) + f64::from(runs[1]), f64::from(runs[0]));
+        let mut left = blocks;
+        let mut next_hbm = 0_u32;
+        let mut mixed = Vec::with_capacity(index(runs[0]) + index(runs[1]));
+        let mut take = |tier: Tier, mixed: &mut Vec<Self>| {
+            let count = left[tier].min(run);
+            left[tier] -= count;
+            mixed.push(Self { tier, blocks: count });
+        };
+        for place in 0..runs[0] + runs[1] {
+            let due = (f64::from(next_hbm) + uniform(u64::from(next_hbm))) * all / of_hbm;
+            let hbf_is_out = place - next_hbm >= runs[1];
+            if next_hbm < runs[0] && (due < f64::from(place) + 1.0 || hbf_is_out) {
+                next_hbm += 1;
+                take(Tier::Hbm, &mut mixed);
+            } else {
+                take(Tier::Hbf, &mut mixed);
+            }
+        }
+        mixed
+    }
 }
 
 impl Slot {
@@ -112,6 +141,25 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Interleaving loses no block, and every prefix has HBM's share to within two runs.
+        #[test]
+        fn interleaving_keeps_every_block(hbm in 0_u32..3_000, hbf in 0_u32..3_000, seed in any::<u64>()) {
+            let mixed = Extent::interleaved(PerTier([hbm, hbf]), 16, |run| {
+                crate::rng::uniform(seed, crate::rng::Stream::AgedMemory, [0, run, 0])
+            });
+            let total = |tier| mixed.iter().filter(|run| run.tier == tier).map(|run| run.blocks).sum::<u32>();
+            prop_assert_eq!((total(Tier::Hbm), total(Tier::Hbf)), (hbm, hbf));
+            prop_assert!(mixed.iter().all(|run| run.blocks > 0));
+            let all = mixed.len().max(1);
+            let of_hbm = mixed.iter().filter(|run| run.tier == Tier::Hbm).count();
+            let mut seen = 0;
+            for (place, run) in mixed.iter().enumerate() {
+                seen += usize::from(run.tier == Tier::Hbm);
+                let expected = (place + 1) * of_hbm / all;
+                prop_assert!(seen.abs_diff(expected) <= 2, "{} HBM runs of {}, expected {}", seen, place + 1, expected);
+            }
+        }
+
         /// A stack of extents behaves as a plain vector of one tier a block.
         #[test]
         fn agrees_with_a_vector_of_blocks(

@@ -5,11 +5,11 @@ use crate::units::{PerTier, Tier};
 
 /// Head, tail, and how many blocks could be had from the whole list.
 #[derive(Debug)]
-pub struct ReclaimList {
+pub(super) struct ReclaimList {
     head: SegmentId,
     tail: SegmentId,
     /// Blocks of each tier held by segments of the list.
-    pub blocks: PerTier<u64>,
+    pub(super) blocks: PerTier<u64>,
 }
 
 impl Default for ReclaimList {
@@ -20,12 +20,12 @@ impl Default for ReclaimList {
 
 impl ReclaimList {
     /// The least recent segment.
-    pub const fn head(&self) -> Option<SegmentId> {
+    pub(super) const fn head(&self) -> Option<SegmentId> {
         if self.head.0 == SegmentId::NONE.0 { None } else { Some(self.head) }
     }
 
     /// Appends a segment as the most recent.
-    pub fn append(&mut self, table: &mut [Segment], id: SegmentId) {
+    pub(super) fn append(&mut self, table: &mut [Segment], id: SegmentId) {
         let old_tail = self.tail;
         let segment = &mut table[id.index()];
         debug_assert!(!segment.in_reclaim_list, "Invariant: a segment is in the reclaim list once");
@@ -44,7 +44,7 @@ impl ReclaimList {
     }
 
     /// Takes a segment out, wherever it is.
-    pub fn remove(&mut self, table: &mut [Segment], id: SegmentId) {
+    pub(super) fn remove(&mut self, table: &mut [Segment], id: SegmentId) {
         let segment = &mut table[id.index()];
         debug_assert!(segment.in_reclaim_list, "Invariant: only listed segments are removed");
         segment.in_reclaim_list = false;

@@ -27,8 +27,6 @@ struct Append {
     admission: u64,
     joined_round: u64,
     cohort: u32,
-    /// Tokens in the part-filled block that it found.
-    offset: u32,
     first_exception: u32,
     last_exception: u32,
     class: SegmentClass,
@@ -154,7 +152,6 @@ impl Placement {
             admission,
             joined_round: cohort.round,
             cohort: cohort_index,
-            offset,
             first_exception: NO_EXCEPTION,
             last_exception: NO_EXCEPTION,
             class,

@@ -159,16 +159,9 @@ impl Placement {
         /// Blocks of one dead segment: small against the memory, large against the work of making them.
         const RUN: u32 = 64;
         for gpu in 0..self.memory.gpus.len() {
-            let mut tiers = Vec::new();
-            for tier in crate::units::Tier::ALL {
-                let mut left = self.memory.gpus[gpu].free[tier];
-                while left > 0 {
-                    let blocks = left.min(RUN);
-                    tiers.push(crate::kv::Extent { tier, blocks });
-                    left -= blocks;
-                }
-            }
-            crate::rng::shuffle(&mut tiers, seed, crate::rng::Stream::AgedMemory, gpu as u64);
+            let tiers = crate::kv::Extent::interleaved(self.memory.gpus[gpu].free, RUN, |run| {
+                crate::rng::uniform(seed, crate::rng::Stream::AgedMemory, [gpu as u64, run, 0])
+            });
             let gpu = u16::try_from(gpu).unwrap_or(u16::MAX);
             for extent in tiers {
                 let id = self.memory.open(gpu, SegmentClass::Lead, extent.tier);

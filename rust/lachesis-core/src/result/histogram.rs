@@ -1,6 +1,6 @@
 //! A histogram of times with bins of 0.14 %, whose memory does not grow with what it counts.
 
-use crate::units::{Picos, narrow};
+use crate::units::Picos;
 
 const SUB_BITS: u32 = 9;
 const SUB: u64 = 1 << SUB_BITS;
@@ -100,12 +100,6 @@ impl Histogram {
             .map(|bin| (floor_of(bin).cast_signed(), self.bins[bin]))
             .collect()
     }
-}
-
-/// How many bins a histogram has.
-#[must_use]
-pub fn bins() -> u32 {
-    narrow(BINS)
 }
 
 #[cfg(test)]

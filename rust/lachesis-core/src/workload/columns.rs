@@ -196,7 +196,7 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
         }
     }
     for (number, request) in built.iter_mut().enumerate() {
-        let mut place = |list: usize| (narrow(list), narrow(list));
+        let place = |list: usize| (narrow(list), narrow(list));
         request.successors = place(workload.successors.len());
         workload.successors.append(&mut successors[number]);
         request.successors.1 = narrow(workload.successors.len());

@@ -7,7 +7,7 @@ pub use columns::{Columns, EdgeKind};
 
 use crate::error::Result;
 use crate::rng::{Stream, shuffle};
-use crate::units::{NEVER, Picos, SegmentClass, index, narrow, seconds_to_picos};
+use crate::units::{NEVER, Picos, SegmentClass, index, narrow, picos_to_seconds, seconds_to_picos, to_f64};
 
 /// No request, segment or prompt key.
 pub const NONE: u32 = u32::MAX;
@@ -229,6 +229,36 @@ impl Workload {
         let mut order = self.by_content();
         shuffle(&mut order, seed, Stream::SessionOrder, epoch);
         order
+    }
+
+    /// Mean time, in seconds, that a session takes when every token takes `tpot_s`, every prefill `ttft_s`, and every drawn delay its mean.
+    #[must_use]
+    pub fn mean_duration_s(&self, tpot_s: f64, ttft_s: f64, tool_mean_s: &[f64], user_mean_s: f64) -> f64 {
+        let mut total = 0.0;
+        for session in 0..self.len() {
+            let requests = self.requests_of(session);
+            let mut starts = vec![0.0_f64; requests.len()];
+            let mut last = 0.0_f64;
+            for (number, request) in requests.iter().enumerate() {
+                let end = starts[number] + ttft_s + tpot_s * f64::from(request.output_tokens);
+                last = last.max(end);
+                for edge in self.successors_of(request) {
+                    let delay = match (edge.delay, edge.kind) {
+                        (Delay::Fixed(delay), _) => picos_to_seconds(delay),
+                        (Delay::Drawn, EdgeKind::User) => user_mean_s,
+                        (Delay::Drawn, EdgeKind::Tool) => {
+                            let means = self.tools_of(request).iter();
+                            means.map(|&class| tool_mean_s.get(usize::from(class)).copied().unwrap_or(0.0)).fold(0.0, f64::max)
+                        }
+                        (Delay::Drawn, _) => 0.0,
+                    };
+                    let start = &mut starts[index(edge.request)];
+                    *start = start.max(end + delay);
+                }
+            }
+            total += last;
+        }
+        total / to_f64(self.len().max(1) as i128)
     }
 
     /// The most blocks that one request needs at once, with its session and number: its whole context, output included.

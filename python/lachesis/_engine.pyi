@@ -1,0 +1,136 @@
+"""The Rust engine. Use `lachesis.simulate`; these are its raw calls.
+
+Offsets are int64 with a leading 0; request and segment numbers are local to their session.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class EngineError(Exception):
+    """An error of the core; ``args`` are kind, message and place (session, field, row) or None."""
+
+class Workload:
+    """The sessions that are replayed, validated."""
+
+    def __new__(
+        cls,
+        *,
+        session_request_offsets: NDArray[np.int64],
+        session_segment_offsets: NDArray[np.int64],
+        session_start_s: NDArray[np.float64],
+        edge_offsets: NDArray[np.int64],
+        edge_request: NDArray[np.int32],
+        edge_kind: NDArray[np.uint8],
+        edge_delay_s: NDArray[np.float64],
+        use_offsets: NDArray[np.int64],
+        use_segment: NDArray[np.int32],
+        use_written: NDArray[np.int64],
+        output_segment: NDArray[np.int32],
+        output_tokens: NDArray[np.int64],
+        tool_offsets: NDArray[np.int64],
+        tool_class: NDArray[np.uint8],
+        segment_class: NDArray[np.uint8],
+        segment_prefix: NDArray[np.int32],
+        segment_closed_by: NDArray[np.uint8],
+        segment_closed_after: NDArray[np.int32],
+    ) -> Workload: ...
+    @property
+    def sessions(self) -> int:
+        """How many sessions."""
+    @property
+    def requests(self) -> int:
+        """How many requests, over all sessions."""
+    def mean_duration_s(
+        self, tpot_s: float, ttft_s: float, tool_mean_s: Sequence[float], user_mean_s: float
+    ) -> float:
+        """Mean time that a session takes at these mean costs and delays."""
+    def draw_order(self, seed: int, epoch: int) -> list[int]:
+        """The order in which sessions are drawn in one epoch."""
+
+class StepCost:
+    """What a decode step costs, in integers of picoseconds (``docs/engine.md``)."""
+
+    def __new__(
+        cls,
+        *,
+        local_ps: Sequence[int],
+        shared_ps: Sequence[int],
+        context_ps: int = 0,
+        window_ps: int = 0,
+        window: int = 0,
+        window_kind: str = "sliding",
+        flush_ps: int = 0,
+        overhead_ps: int = 0,
+    ) -> StepCost: ...
+    @staticmethod
+    def constant(step_s: float, slots: int, gpus: int) -> StepCost:
+        """A step that always takes the same time."""
+    @property
+    def local_ps(self) -> list[int]:
+        """GPU-local part by batch size, from 0."""
+    @property
+    def shared_ps(self) -> list[int]:
+        """Shared part by the node's batch size, from 0."""
+    @property
+    def context_ps(self) -> int:
+        """Per token read by full-context layers."""
+    @property
+    def window_ps(self) -> int:
+        """Per token read by windowed layers."""
+    @property
+    def window(self) -> int:
+        """Tokens of the window; 0 without one."""
+    @property
+    def flush_ps(self) -> int:
+        """Per token flushed to flash at the step's end."""
+    @property
+    def overhead_ps(self) -> int:
+        """Fixed part of every step."""
+    @property
+    def tier_reads_ps(self) -> tuple[list[int], list[int]] | None:
+        """Where each tier is read at its own stacks: (HBM, HBF) a token, of full and windowed layers."""
+
+class BlockPool:
+    """A two-tier pool of block ids: HBM's ids first, then HBF's. A call that fails changes nothing."""
+
+    def __new__(cls, hbm_blocks: int, hbf_blocks: int) -> BlockPool: ...
+    def alloc(
+        self, tier: str, blocks: int = 1, *, falls_back: bool = True, segment: int | None = None
+    ) -> list[int]:
+        """Draw blocks from a tier's list, and from the other's when it is empty."""
+    def free(self, blocks: Sequence[int], *, segment: int | None = None) -> None:
+        """Return blocks to the lists they came from: all, or none if one cannot be freed."""
+    def free_blocks(self, tier: str) -> int:
+        """Blocks on a tier's free list."""
+    def tier_of(self, block: int) -> str:
+        """The tier of a block."""
+    @property
+    def fallbacks(self) -> int:
+        """Blocks drawn from the other tier."""
+    def check(self) -> None:
+        """Count every block."""
+
+def replay(
+    workload: Workload,
+    config: dict[str, Any],
+    policy: dict[str, Any],
+    stop: dict[str, Any],
+    observe: Callable[[float, int, float], object] | None = None,
+) -> dict[str, Any]:
+    """Replay a workload; `observe` hears simulated seconds, requests ended and the share done."""
+
+def price(model: dict[str, Any], gpu: dict[str, Any], slots: int) -> StepCost:
+    """Price a model on a GPU (``docs/pricing.md``)."""
+
+def operators(model: dict[str, Any], batch: int) -> list[tuple[str, float, float, float]]:
+    """GPU-local operators of a step: name, runs, FLOPs and bytes of one run."""
+
+def device_years(
+    capacity_bytes: float, pe_cycles: float, write_amplification: float, bytes_per_second: float
+) -> float:
+    """Years until the flash has spent its program/erase cycles."""

@@ -1,0 +1,98 @@
+"""The policies by name. Decisions are made in Rust (`rust/lachesis-core/src/policy`)."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from lachesis.errors import InputError
+from lachesis.traces.schema import SegmentClass
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A placement policy, ready to run.
+
+    Attributes:
+        name: as in results and on the command line.
+        summary: what it does, in one line.
+        source: where it comes from.
+        writes_flash: whether generated KV may reach flash; device-years are null otherwise.
+        frees_at_boundaries: whether blocks are freed at context boundaries.
+        classes_in_hbm: for policies that place by class alone, the classes that go to HBM.
+        chosen_for: what was fixed from the trace beforehand, for the provenance.
+    """
+
+    name: str
+    summary: str
+    source: str
+    writes_flash: bool = True
+    frees_at_boundaries: bool = True
+    classes_in_hbm: frozenset[str] | None = None
+    chosen_for: tuple[tuple[str, Any], ...] = ()
+
+    def engine(self) -> dict[str, Any]:
+        """The policy as `_engine.replay` takes it."""
+        if self.classes_in_hbm is None:
+            return {"name": self.name, "targets": None}
+        targets = [0 if str(name) in self.classes_in_hbm else 1 for name in SegmentClass]
+        return {"name": self.name, "targets": targets}
+
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy(
+            name="hbm-first",
+            summary="HBM while it has a free block, else HBF; frees only under memory pressure",
+            source="paper, section 5.2, the baseline",
+            frees_at_boundaries=False,
+        ),
+        Policy(
+            name="hbf-only",
+            summary="every block to flash",
+            source="Son et al., IEEE CAL 25(2) 251-254",
+        ),
+        Policy(
+            name="hbm-only",
+            summary="generated KV never reaches flash; shared prompts lie there",
+            source="H3 (IEEE CAL 25(1) 49-52) and FLINT (IEEE CAL 2026)",
+            writes_flash=False,
+        ),
+        Policy(
+            name="read-write-ratio",
+            summary="classes with a mean read-to-write ratio above a threshold to HBF",
+            source="Kyung et al., IEEE CAL 25(1) 210-213",
+        ),
+        Policy(
+            name="lachesis-deterministic",
+            summary="short-lived classes to HBM, long-lived ones to HBF, freed at the boundary",
+            source="paper, section 4, without the predictive path",
+        ),
+    )
+}
+
+
+def policy_names() -> tuple[str, ...]:
+    """Names of the policies, the baseline first."""
+    return tuple(POLICIES)
+
+
+def choose_policy(name: str) -> Policy:
+    """The policy of a name.
+
+    `read-write-ratio` still needs its threshold: `lachesis.policy.ratio.fix_threshold`.
+
+    Raises:
+        InputError: no such policy; lists the names.
+
+    Example:
+        >>> choose_policy("hbm-first").frees_at_boundaries
+        False
+    """
+    if name in POLICIES:
+        return POLICIES[name]
+    near = difflib.get_close_matches(name, POLICIES, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise InputError(f"must be one of {', '.join(POLICIES)}{hint}", field="policy", value=name)

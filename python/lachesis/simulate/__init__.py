@@ -1,0 +1,22 @@
+"""From a trace and presets to what the engine measures. The only importer of the extension."""
+
+from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulate.pricing import step_cost, stored_bytes_per_token
+from lachesis.simulate.run import Observer, Replay, replay
+from lachesis.simulate.search import SearchResult, largest_load
+from lachesis.simulate.workload import to_workload
+
+__all__ = [
+    "SEARCH_STOPPING",
+    "Load",
+    "Observer",
+    "Plan",
+    "Replay",
+    "SearchResult",
+    "Stopping",
+    "largest_load",
+    "replay",
+    "step_cost",
+    "stored_bytes_per_token",
+    "to_workload",
+]

@@ -1,0 +1,184 @@
+"""What a run is: load, precision, seed; and the engine's settings that follow from it and the presets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from lachesis import _engine
+from lachesis.errors import InputError
+from lachesis.policy import Policy
+from lachesis.presets import Settings
+from lachesis.simulate.pricing import step_cost
+from lachesis.simulate.workload import TOOL_CLASSES
+
+SESSIONS_MAX = 2**24
+_POISSON = re.compile(r"poisson:(.+)")
+
+
+@dataclass(frozen=True)
+class Load:
+    """How sessions arrive at the node.
+
+    Attributes:
+        kind: ``closed`` (a fixed number of live sessions), ``poisson``, ``recorded``, or a search
+            for the largest closed load that the SLO admits: ``auto`` (once, under hbm-first) and
+            ``each`` (for each policy).
+        sessions: live sessions of the node, where closed.
+        sessions_per_s: rate of the node, where Poisson.
+    """
+
+    kind: Literal["closed", "poisson", "recorded", "auto", "each"]
+    sessions: int = 0
+    sessions_per_s: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Load:
+        """Read ``N``, ``auto``, ``each``, ``poisson:RATE`` (sessions/s) or ``recorded``.
+
+        Raises:
+            InputError: anything else, or a number out of range.
+
+        Example:
+            >>> Load.parse("400").sessions, Load.parse("poisson:0.5").sessions_per_s
+            (400, 0.5)
+        """
+        word = text.strip()
+        if word in ("auto", "each", "recorded"):
+            return cls(kind=word)  # type: ignore[arg-type]
+        rule = (
+            f"must be a number of sessions from 1 to {SESSIONS_MAX}, auto, each, recorded or "
+            "poisson:RATE with a rate in sessions a second"
+        )
+        poisson = _POISSON.fullmatch(word)
+        try:
+            if poisson:
+                rate = float(poisson.group(1))
+                if not 1e-6 <= rate <= 1e6:
+                    raise ValueError
+                return cls(kind="poisson", sessions_per_s=rate)
+            sessions = int(word)
+        except ValueError:
+            raise InputError(rule, field="load", value=text) from None
+        if not 1 <= sessions <= SESSIONS_MAX:
+            raise InputError(rule, field="load", value=text)
+        return cls(kind="closed", sessions=sessions)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a run ends.
+
+    Attributes:
+        precision: asked half-width of the 95 % interval of device-years, relative.
+        turnovers: turnovers of the live sessions (ended sessions / load) at which it ends anyway.
+        horizon_s: simulated seconds at which it ends anyway.
+        warm_up_turnovers: with `fixed`, the turnovers that are not measured.
+        fixed: measure exactly `turnovers` after the warm-up, whatever the precision.
+    """
+
+    precision: float = 0.02
+    turnovers: float = 40.0
+    horizon_s: float = 60 * 86_400.0
+    warm_up_turnovers: float = 1.0
+    fixed: bool = False
+
+    def engine(self) -> dict[str, Any]:
+        """The stop as the engine takes it."""
+        return {
+            "kind": "fixed" if self.fixed else "settled",
+            "precision": self.precision,
+            "warm_up_turnovers": self.warm_up_turnovers,
+            "measured_turnovers": self.turnovers,
+            "horizon_s": self.horizon_s,
+        }
+
+
+#: A measurement for the SLO search: the same length at every load, so that loads compare.
+SEARCH_STOPPING = Stopping(turnovers=2.0, warm_up_turnovers=1.0, fixed=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One simulation, the load apart: presets, seed, and options of the replay.
+
+    Attributes:
+        settings: presets with overrides applied.
+        seed: of every random draw.
+        step_time_s: a constant step instead of roofline pricing, for hand-checked cases.
+        aged: whether hbm-first starts from a memory full of dead blocks (equal to a cold start
+            within the interval, and settled a memory's fill earlier).
+        stopping: when a run ends.
+    """
+
+    settings: Settings
+    seed: int = 1
+    step_time_s: float | None = None
+    aged: bool = True
+    stopping: Stopping = field(default_factory=Stopping)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**64:
+            raise InputError("must be from 0 to 2^64 - 1", field="seed", value=self.seed)
+
+    def with_stopping(self, stopping: Stopping) -> Plan:
+        """The same plan with another end."""
+        return replace(self, stopping=stopping)
+
+    def cost(self) -> _engine.StepCost:
+        """The price of a step; see `lachesis.simulate.pricing.step_cost`."""
+        return step_cost(self.settings, self.step_time_s)
+
+    def engine_config(
+        self, workload: _engine.Workload, policy: Policy, load: Load, cost: _engine.StepCost
+    ) -> dict[str, Any]:
+        """The settings of `_engine.replay` for one policy at one load."""
+        settings = self.settings
+        capacity, latency, slo = settings.kv_capacity(), settings.latency, settings.slo
+        means = latency.tool_means()
+        lognormal = latency.tool_distribution == "lognormal"
+        return {
+            "gpus": settings.node.gpus,
+            "hbm_blocks": capacity.hbm_blocks,
+            "hbf_blocks": capacity.hbf_blocks,
+            "block_tokens": settings.node.block_tokens,
+            "slots": settings.hardware.max_sequences,
+            "ttft_reference_s": latency.ttft_ref_s,
+            "cost": cost,
+            "load": {
+                "kind": load.kind,
+                "sessions": load.sessions,
+                "ramp_s": self.ramp_s(workload),
+                "sessions_per_s": load.sessions_per_s,
+            },
+            "draws": None,
+            "seed": self.seed,
+            "tool_mean_s": [means[name] for name in TOOL_CLASSES],
+            "tool_sigma": latency.tool_sigma if lognormal else None,
+            "user_median_s": latency.user_median_s,
+            "user_sigma": latency.user_sigma,
+            "turn_end": settings.node.turn_end,
+            "landing": settings.node.landing,
+            "aged": self.aged,
+            "ttft_limit_s": slo.ttft_p99_s,
+            "tpot_limit_s": slo.tpot_p99_s,
+            "keep_requests": False,
+            "check_blocks": False,
+        }
+
+    def ramp_s(self, workload: _engine.Workload) -> float:
+        """Seconds over which the first sessions of a closed load start: a session's mean duration.
+
+        At the SLO's step time and mean delays; the mean of a log-normal is median · exp(σ²/2).
+        """
+        latency = self.settings.latency
+        means = latency.tool_means()
+        user_mean_s = latency.user_median_s * 2.718281828459045 ** (latency.user_sigma**2 / 2)
+        mean_s = workload.mean_duration_s(
+            self.settings.slo.tpot_p99_s,
+            latency.ttft_ref_s,
+            [means[name] for name in TOOL_CLASSES],
+            user_mean_s,
+        )
+        return min(mean_s, 86_400.0)

@@ -1,0 +1,149 @@
+//! Settings of a run from Python's dictionaries.
+
+use lachesis_core::engine::{Config, Delays, Landing, Stop, ToolLatency, TurnEnd};
+use lachesis_core::policy::{ClassMap, HbfOnly, HbmFirst, HbmOnly, Policy};
+use lachesis_core::scheduler::Load;
+use lachesis_core::units::{CLASSES, PerTier, Tier};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::picos;
+use crate::price::StepCost;
+
+/// `config` of `replay`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct RunConfig {
+    gpus: usize,
+    hbm_blocks: u32,
+    hbf_blocks: u32,
+    block_tokens: u32,
+    slots: u32,
+    ttft_reference_s: f64,
+    cost: Py<StepCost>,
+    load: RunLoad,
+    draws: Option<Vec<u32>>,
+    seed: u64,
+    tool_mean_s: Vec<f64>,
+    tool_sigma: Option<f64>,
+    user_median_s: f64,
+    user_sigma: f64,
+    turn_end: String,
+    landing: String,
+    aged: bool,
+    ttft_limit_s: f64,
+    tpot_limit_s: f64,
+    keep_requests: bool,
+    check_blocks: bool,
+}
+
+/// `config["load"]`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RunLoad {
+    kind: String,
+    sessions: u32,
+    ramp_s: f64,
+    sessions_per_s: f64,
+}
+
+fn unknown<T>(what: &str, value: &str) -> PyResult<T> {
+    Err(PyValueError::new_err(format!("unknown {what} {value:?}")))
+}
+
+impl RunConfig {
+    pub(crate) fn into_core(self) -> PyResult<Config> {
+        let load = match self.load.kind.as_str() {
+            "closed" => Load::Closed { sessions: self.load.sessions, ramp: picos("ramp_s", self.load.ramp_s)? },
+            "poisson" => Load::Poisson { sessions_per_s: self.load.sessions_per_s },
+            "recorded" => Load::Recorded,
+            other => return unknown("load", other),
+        };
+        Ok(Config {
+            gpus: self.gpus,
+            blocks: PerTier([self.hbm_blocks, self.hbf_blocks]),
+            block_tokens: self.block_tokens,
+            slots: self.slots,
+            ttft_reference: picos("ttft_reference_s", self.ttft_reference_s)?,
+            cost: self.cost.get().core.clone(),
+            load,
+            draws: self.draws,
+            seed: self.seed,
+            delays: Delays {
+                tool_mean_s: self.tool_mean_s,
+                tool_latency: self.tool_sigma.map_or(ToolLatency::Exponential, ToolLatency::LogNormal),
+                user_median_s: self.user_median_s,
+                user_sigma: self.user_sigma,
+            },
+            turn_end: match self.turn_end.as_str() {
+                "last-output" => TurnEnd::LastOutput,
+                "next-message" => TurnEnd::NextMessage,
+                other => return unknown("turn end", other),
+            },
+            landing: match self.landing.as_str() {
+                "async" => Landing::Async,
+                "sync" => Landing::Sync,
+                other => return unknown("landing", other),
+            },
+            aged: self.aged,
+            limits: (picos("ttft_limit_s", self.ttft_limit_s)?, picos("tpot_limit_s", self.tpot_limit_s)?),
+            keep_requests: self.keep_requests,
+            check_blocks: self.check_blocks,
+        })
+    }
+}
+
+/// `policy` of `replay`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct RunPolicy {
+    name: String,
+    /// Tiers by class, for policies that place by class alone.
+    targets: Option<Vec<u8>>,
+}
+
+impl RunPolicy {
+    pub(crate) fn into_core(self) -> PyResult<Box<dyn Policy>> {
+        if let Some(targets) = self.targets {
+            let tiers: Option<Vec<Tier>> =
+                targets.iter().map(|&tier| Tier::ALL.get(usize::from(tier)).copied()).collect();
+            let tiers: Option<[Tier; CLASSES]> = tiers.and_then(|tiers| tiers.try_into().ok());
+            let tiers = tiers.ok_or_else(|| PyValueError::new_err("targets must be 0 or 1 for each of the 7 classes"))?;
+            return Ok(Box::new(ClassMap::new(self.name, tiers)));
+        }
+        Ok(match self.name.as_str() {
+            "hbm-first" => Box::new(HbmFirst),
+            "hbf-only" => Box::new(HbfOnly),
+            "hbm-only" => Box::new(HbmOnly),
+            "lachesis-deterministic" => Box::new(ClassMap::lachesis_deterministic()),
+            other => return unknown("policy", other),
+        })
+    }
+}
+
+/// `stop` of `replay`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct RunStop {
+    kind: String,
+    precision: f64,
+    warm_up_turnovers: f64,
+    measured_turnovers: f64,
+    horizon_s: f64,
+}
+
+impl RunStop {
+    pub(crate) fn into_core(self) -> PyResult<Stop> {
+        let horizon = picos("horizon_s", self.horizon_s)?;
+        Ok(match self.kind.as_str() {
+            "drained" => Stop::Drained,
+            "settled" => {
+                Stop::Settled { precision: self.precision, horizon_turnovers: self.measured_turnovers, horizon }
+            }
+            "fixed" => {
+                Stop::Fixed { warm_up: self.warm_up_turnovers, measured: self.measured_turnovers, horizon }
+            }
+            other => return unknown("stop", other),
+        })
+    }
+}

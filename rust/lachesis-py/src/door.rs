@@ -1,0 +1,79 @@
+//! The one door through which long calls go: releases the GIL, watches for Ctrl-C, converts errors with one match.
+
+use lachesis_core::engine::{Engine, Progress};
+use lachesis_core::error::Error;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::config::{RunConfig, RunPolicy, RunStop};
+use crate::outcome::outcome_to_dict;
+use crate::workload::Workload;
+
+pyo3::create_exception!(_engine, EngineError, PyException, "An error of the core: `kind` names it, `fields` say where.");
+
+/// Converts an error of the core; Python's layer adds file and session names.
+pub(crate) fn to_python(error: &Error) -> PyErr {
+    let kind = match error {
+        Error::Workload { .. } => "Workload",
+        Error::Columns(_) => "Columns",
+        Error::Setting { .. } => "Setting",
+        Error::SessionTooLarge { .. } => "SessionTooLarge",
+        Error::ClockRange => "ClockRange",
+        Error::UnknownBlock(_) => "UnknownBlock",
+        Error::DoubleFree(_) => "DoubleFree",
+        Error::BlockHeld { .. } => "BlockHeld",
+        Error::OutOfBlocks { .. } => "OutOfBlocks",
+        Error::Census { .. } => "Census",
+        Error::Interrupted => return PyKeyboardInterrupt::new_err("interrupted"),
+    };
+    let place = match error {
+        Error::Workload { session, field, row, .. } => Some((*session, (*field).to_owned(), *row)),
+        Error::SessionTooLarge { session, request, .. } => Some((*session, "request".to_owned(), *request)),
+        _ => None,
+    };
+    EngineError::new_err((kind, error.to_string(), place))
+}
+
+/// Replays a workload; see `_engine.pyi`.
+#[pyfunction]
+#[pyo3(signature = (workload, config, policy, stop, observe=None))]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments come by value")]
+pub(crate) fn replay<'py>(
+    py: Python<'py>,
+    workload: Bound<'py, Workload>,
+    config: RunConfig,
+    policy: RunPolicy,
+    stop: RunStop,
+    observe: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let config = config.into_core()?;
+    let policy = policy.into_core()?;
+    let stop = stop.into_core()?;
+    let workload = workload.get();
+    let mut raised = None;
+    let result = py.detach(|| {
+        config.validate_draws(&workload.core)?;
+        let engine = Engine::new(&workload.core, config, policy)?;
+        engine.run(stop, &mut |progress: Progress| {
+            let asked = Python::attach(|py| -> PyResult<()> {
+                py.check_signals()?;
+                if let Some(observe) = &observe {
+                    observe.call1(py, (progress.simulated_s, progress.requests, progress.share))?;
+                }
+                Ok(())
+            });
+            match asked {
+                Ok(()) => true,
+                Err(error) => {
+                    raised = Some(error);
+                    false
+                }
+            }
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    outcome_to_dict(py, &result.map_err(|error| to_python(&error))?)
+}
