@@ -1,8 +1,10 @@
 """What closes a segment, and what is written anew because of it."""
 
+import pyarrow.compute as pc
+import pytest
 from short_logs import built, segments, spans
 
-from lachesis.traces import Part, PartKind, Status
+from lachesis.traces import Part, PartKind, Status, TraceBuilder
 
 
 def test_a_session_without_stripping_is_one_lead_segment():
@@ -188,3 +190,28 @@ def test_reported_input_scales_the_new_text_and_leaves_the_rest_to_the_prompt():
     trace = built(push)
     assert spans(trace, 0) == [("prompt", 100, True), ("lead", 5, True)]
     assert spans(trace, 1) == [("prompt", 100, False), ("lead", 12, False), ("lead", 30, True)]
+
+
+def test_a_rewrite_that_ends_where_a_chunk_ends_keeps_that_chunk():
+    def push(session):
+        session.request(input_tokens=100, prompt_tokens=60, output_tokens=50)
+        session.request(input_tokens=170, output_tokens=10)
+        session.request(input_tokens=150, output_tokens=3)
+
+    assert spans(built(push, stripping="off"), 2) == [("prompt", 60, False), ("lead", 90, False)]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "prompts"), [((105, 103, 104), [98, 98, 98]), ((105, 900, 105), [100, 895, 100])]
+)
+def test_sessions_of_one_prompt_agree_on_its_length(lengths, prompts):
+    builder = TraceBuilder(source="log")
+    for index, length in enumerate(lengths):
+        session = builder.session(str(index), workload="w", harness="h")
+        parts = [Part("system", 10, PartKind.SYSTEM), Part(index, 5, PartKind.USER)]
+        session.request(parts=parts, input_tokens=length, output_tokens=1)
+    trace = builder.build()
+    written = trace.spans.filter(pc.equal(trace.spans["position"], 0))
+    assert written["tokens"].to_pylist() == prompts
+    keys = trace.segments["prefix_key"].to_pylist()[::2]
+    assert len(set(keys)) == len(set(prompts))

@@ -168,3 +168,8 @@ def test_a_truncated_json_line_is_named(tmp_path):
         table(tmp_path, text, "log.jsonl")
     with pytest.raises(InputError, match=r"log\.jsonl:2: .*must be an object"):
         table(tmp_path, text.partition("\n")[0] + "\n[1]\n", "log.jsonl")
+
+
+def test_rows_of_one_time_keep_their_order(tmp_path):
+    trace = table(tmp_path, f"{HEADER},timestamp\na,9,1,5\na,12,2,5\na,3,3,4\n")
+    assert trace.requests["output_tokens"].to_pylist() == [3, 1, 2]
