@@ -29,7 +29,8 @@ class SessionWriter:
         self.rng, self.prefix_tokens = rng, prefix_tokens
         self.requests: list[Request] = []
         self.segments: list[Segment] = []
-        self.tokens: list[int] = []  # by segment
+        self.tokens: list[int] = []  # by segment, as last_user
+        self.last_user: list[int] = []
 
     def full(self) -> bool:
         return len(self.requests) >= MAX_REQUESTS
@@ -43,6 +44,7 @@ class SessionWriter:
     def open(self, segment_class: str, prefix_key: int | None = None) -> int:
         self.segments.append(Segment(segment_class, prefix_key))
         self.tokens.append(0)
+        self.last_user.append(-1)
         return len(self.segments) - 1
 
     def open_prompt(self) -> int:
@@ -54,8 +56,9 @@ class SessionWriter:
         return self.open("prompt", key)
 
     def close(self, segment: int, boundary: str, request: int) -> None:
+        after = max(request, self.last_user[segment])
         spec = self.segments[segment]
-        self.segments[segment] = replace(spec, closed_by=boundary, closed_after=request)
+        self.segments[segment] = replace(spec, closed_by=boundary, closed_after=after)
 
     def written(self, segment: int, may_write: bool) -> int:
         key = self.segments[segment].prefix_key
@@ -75,9 +78,12 @@ class SessionWriter:
         """Append a request that reads `context`; `may_write` may be written again."""
         uses = [(segment, self.written(segment, segment in may_write)) for segment in context]
         edges = [(before, kind, self.delay_ps()) for before, kind in after]
-        output_tokens = 0 if self.chance(8) else self.rng.randint(1, 10)
+        output_tokens = self.rng.randint(1, 10)
+        if self.chance(15):
+            output_tokens = self.rng.choice([0, 0, self.rng.randint(20, 70)])
         for segment, written in [*uses, (output_segment, output_tokens)]:
             self.tokens[segment] += written
+            self.last_user[segment] = len(self.requests)
         self.requests.append(Request(edges, uses, output_segment, output_tokens))
         return len(self.requests) - 1
 
@@ -86,6 +92,10 @@ class SessionWriter:
         for segment, spec in enumerate(self.segments):  # what else it says closes nothing earlier
             if spec.closed_by == "session_end" and self.chance(50):
                 self.close(segment, "session_end", last)
+            elif spec.closed_after is not None and self.chance(15):
+                # A later request may well end earlier than the segment's last reader.
+                later = self.rng.randint(spec.closed_after, last)
+                self.close(segment, spec.closed_by, later)
         return Session(self.requests, self.segments, start_ps)
 
 
@@ -168,41 +178,55 @@ def write_sub_agent(writer: SessionWriter, spawned_by: int) -> int | None:
 
 
 def random_workload(rng: Random) -> Workload:
-    prefix_tokens = {key: rng.randint(1, 24) for key in range(rng.randint(1, 4))}
+    prefix_tokens = {key: rng.randint(1, 24) for key in range(rng.choice([1, 2, 4, 9]))}
     sessions: list[Session] = []
-    start_ps = 0
+    start_ps, longest_gap_ps = 0, rng.choice([2, 30, 600])
     for _ in range(rng.randint(1, MAX_SESSIONS)):
         writer = SessionWriter(rng, prefix_tokens)
         write = rng.choice([write_turns, write_agents])
         write(writer)
         sessions.append(writer.session(start_ps))
-        start_ps += rng.randint(1, 30)
+        start_ps += rng.randint(1, longest_gap_ps)
     return Workload(sessions)
 
 
-def least_blocks(workload: Workload, policy: Policy, block_tokens: int) -> tuple[int, int]:
-    """The blocks by target tier of the largest request and every shared prompt."""
-    shared: dict[int, int] = {}
+def least_blocks(
+    workload: Workload, policy: Policy, block_tokens: int, *, all_prompts: bool
+) -> tuple[int, int]:
+    """The blocks by target tier of the largest request and the shared prompts.
+
+    With the prompts of all sessions nothing can fail; with those of its session alone, sessions
+    must take turns.
+    """
     largest = [0, 0]
+    shared: dict[int, int] = {}
     for session in workload.sessions:
-        tokens = [0] * len(session.segments)
+        shared = shared if all_prompts else {}
+        tokens, needed = [0] * len(session.segments), [[0, 0]]
         for request in session.requests:
-            needed = [0, 0]
-            for segment, written in request.uses:
+            needed.append([0, 0])
+            for segment, written in [
+                *request.uses,
+                (request.output_segment, request.output_tokens),
+            ]:
                 tokens[segment] += written
-            tokens[request.output_segment] += request.output_tokens
             for segment in {*dict(request.uses), request.output_segment}:
                 spec, blocks = session.segments[segment], -(-tokens[segment] // block_tokens)
                 if spec.prefix_key is None:
-                    needed[policy.targets[spec.segment_class]] += blocks
+                    needed[-1][policy.targets[spec.segment_class]] += blocks
                 else:
                     shared[spec.prefix_key] = blocks
-            largest = [max(pair) for pair in zip(largest, needed, strict=True)]
-    largest[policy.targets["prompt"]] += sum(shared.values())
+        own = [max(tier) for tier in zip(*needed, strict=True)]
+        own[policy.targets["prompt"]] += 0 if all_prompts else sum(shared.values())
+        largest = [max(pair) for pair in zip(largest, own, strict=True)]
+    largest[policy.targets["prompt"]] += sum(shared.values()) if all_prompts else 0
     return largest[0], largest[1]
 
 
 def random_cost(rng: Random, gpus: int, slots: int) -> StepCost:
+    if rng.randint(1, 3) == 1:  # steps of one length, so that many things happen at once
+        flat = [0] * (slots * gpus + 1)
+        return StepCost(flat[: slots + 1], flat, overhead_ps=rng.randint(1, 4))
     window = rng.choice([0, 0, 1, 5, 16, 40])
     return StepCost(
         local_ps=[0, *(rng.randint(0, 9) for _ in range(slots))],
@@ -216,13 +240,21 @@ def random_cost(rng: Random, gpus: int, slots: int) -> StepCost:
     )
 
 
-def random_case(rng: Random, policy_name: str) -> tuple[Workload, Config]:
-    """A workload and a node that can just about hold it, for the policy of this name."""
+def random_case(
+    rng: Random, policy_name: str, *, memory_may_be_too_small: bool = False
+) -> tuple[Workload, Config]:
+    """A workload and a node that can just about hold it, for the policy of this name.
+
+    Where the memory may be too small, it may just not hold it, and every session is drawn.
+    """
     workload, policy = random_workload(rng), POLICIES[policy_name]
     gpus, slots = rng.randint(1, 3), rng.randint(1, 6)
     block_tokens = rng.choice([1, 2, 4, 4, 8, 16])
-    least = least_blocks(workload, policy, block_tokens)
+    all_prompts = not memory_may_be_too_small
+    least = least_blocks(workload, policy, block_tokens, all_prompts=all_prompts)
     slack = rng.choice([0, 1, 2, 4, 8, 30])
+    if memory_may_be_too_small and rng.randint(1, 4) == 1:
+        least, slack = (least[0] * 3 // 4, least[1] * 3 // 4), max(least) // 2
     if policy.falls_back:
         total = max(2, sum(least) + rng.randint(0, slack))
         hbm_blocks = rng.randint(1, total - 1)
@@ -232,8 +264,9 @@ def random_case(rng: Random, policy_name: str) -> tuple[Workload, Config]:
     sessions = len(workload.sessions)
     draws, arrivals = list(range(sessions)), ("recorded",)
     if rng.randint(0, 2):
-        draws = [rng.randint(0, sessions - 1) for _ in range(rng.randint(1, 6))]
-        arrivals = ("closed", rng.randint(1, 5), rng.randint(0, 30))
+        if not memory_may_be_too_small:
+            draws = [rng.randint(0, sessions - 1) for _ in range(rng.randint(1, 6))]
+        arrivals = ("closed", rng.randint(1, 5), rng.choice([0, 7, 30, 600, 2000]))
     return workload, Config(
         gpus=gpus,
         hbm_blocks=hbm_blocks,
@@ -251,5 +284,8 @@ def random_case(rng: Random, policy_name: str) -> tuple[Workload, Config]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, policy_name: str) -> tuple[Workload, Config]:
-    return random_case(draw(st.randoms(use_true_random=False)), policy_name)
+def cases(
+    draw: st.DrawFn, policy_name: str, *, memory_may_be_too_small: bool = False
+) -> tuple[Workload, Config]:
+    rng = draw(st.randoms(use_true_random=False))
+    return random_case(rng, policy_name, memory_may_be_too_small=memory_may_be_too_small)

@@ -1,0 +1,152 @@
+"""The random cases tell the rules from rules that are nearly the same.
+
+Each mutant is the oracle with one rule bent. If no case could tell it from the oracle, a fault of
+that kind in the engine would go unseen too.
+"""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from . import oracle
+from .case import POLICIES, Config, MemoryTooSmallError, Result, Workload
+from .strategies import random_case
+
+SEEDS = range(150)
+SOURCE = Path(oracle.__file__).read_text(encoding="utf-8")
+
+MUTANTS = {
+    "the ramp is rounded a slot": ("i * ramp_ps // sessions", "i * (ramp_ps // sessions)"),
+    "sessions go to the last GPU of equals": ("min(self.gpus, key", "min(self.gpus[::-1], key"),
+    "requests finish in reverse order": (
+        "sorted(done, key=lambda run: run.key)",
+        "sorted(done, key=lambda run: run.key, reverse=True)",
+    ),
+    "contexts are unpinned head first": ("in reversed(run.segments)", "in run.segments"),
+    "the first predecessor makes ready": ('all("end" in t for t, _ in edges)', "True"),
+    "delays count from the last end only": (
+        'max(times["end"] + delay for times, delay in edges)',
+        "self.now + max(delay for _, delay in edges)",
+    ),
+    "boundaries do not wait for readers": (
+        "[session.runs[segment.spec.closed_after], *users]",
+        "[session.runs[segment.spec.closed_after]]",
+    ),
+    "turns end at the last output always": (
+        '["turn_end"] * (self.config.turn_end == "next-message")',
+        "[]",
+    ),
+    "the next message closes nothing": ("self.lose_blocks(run.session.gpu, ended)", "pass"),
+    "what is carried waits for the request": (
+        'runs = ended.session.runs if self.config.turn_end == "last-output" else []',
+        "runs = []",
+    ),
+    "what is carried stays out of the reclaim list's order": (
+        "run.to_write[segment], segment.released = 0, next(self.releases)",
+        "run.to_write[segment] = 0",
+    ),
+    "a prompt keeps its place in the list when released again": (
+        "segment.released = next(self.releases)\n        if self.next",
+        "pass\n        if self.next",
+    ),
+    "re-materialisation takes no prefill": (
+        "if any(again + new for _, again, new",
+        "if any(new for _, _, new",
+    ),
+    "the queue is last come, first served": ("min(gpu.queue)", "max(gpu.queue)"),
+    "one slot more": (
+        "len(gpu.running) < self.config.slots",
+        "len(gpu.running) <= self.config.slots",
+    ),
+    "the head does not wait for timers": (
+        "elif gpu.running or any(run.session.gpu is gpu for run in timers):",
+        "elif gpu.running:",
+    ),
+    "blocks are drawn newest first": (
+        "for run in list(gpu.running):",
+        "for run in reversed(gpu.running):",
+    ),
+    "the oldest is preempted": ("gpu.running.pop()", "gpu.running.pop(0)"),
+    "a preempted request is queued at once": (
+        "self.events.append((self.now + self.config.ttft_ref_ps, TIMER, run.key, run))\n\n"
+        "    def lose_a_session",
+        "self.events.append((self.now + 1, TIMER, run.key, run))\n\n    def lose_a_session",
+    ),
+    "the oldest session loses": ("in reversed(gpu.sessions)", "in gpu.sessions"),
+    "one block is lost instead of all": ("for _ in s.blocks if", "for _ in s.blocks[:1] if"),
+    "the most recent is reclaimed": ("self.reclaim_list(gpu)[0]", "self.reclaim_list(gpu)[-1]"),
+    "held prompts are reclaimed": ("s.prefix_tokens and not s.holders", "s.prefix_tokens"),
+    "what waits in the queue is reclaimed": ("if s.blocks and not s.pins]", "if s.blocks]"),
+    "tiers are reclaimed alike": (
+        "if self.policy.falls_back:\n            return sum",
+        "if True:\n            return sum",
+    ),
+    "a fallback keeps the target's order": ("(target, 1 - target)", "(1 - target, target)"),
+    "prompts are materialised again": (
+        "segment.tokens += new",
+        "segment.tokens += 0 if segment.prefix_tokens else new",
+    ),
+    "a step reads one token more": (
+        "run.context_tokens + run.generated for",
+        "run.context_tokens + run.generated + 1 for",
+    ),
+    "chunks slide": ("c % cost.window if chunked", "min(c, cost.window) if chunked"),
+    "the node waits for the sum of its GPUs": ("max(self.local_ps(gpu)", "sum(self.local_ps(gpu)"),
+    "the shared part is a GPU's": ("cost.shared_ps[running]", "cost.shared_ps[1]"),
+    "what lands is charged again": ("            gpu.landed_in_hbf = 0\n", ""),
+    "what lands is never charged": ('if self.config.landing == "sync" else 0', "if False else 0"),
+    "what lands is always charged": ('if self.config.landing == "sync" else 0', "if True else 0"),
+    "nothing is flushed": ("cost.flush_ps * flushed", "cost.flush_ps * gpu.landed_in_hbf"),
+}
+
+
+Outcome = Result | tuple[int, int]  # or the request for which the memory is too small
+
+
+@cache
+def case(seed: int, policy: str) -> tuple[Workload, Config]:
+    return random_case(Random(seed), policy, memory_may_be_too_small=seed % 2 == 1)
+
+
+def outcome(simulator: type[oracle.Simulator], seed: int, policy: str) -> Outcome:
+    try:
+        return simulator(*case(seed, policy)).run()
+    except MemoryTooSmallError as error:
+        return error.args[0]
+
+
+@cache
+def outcome_of_the_oracle(seed: int, policy: str) -> Outcome:
+    return outcome(oracle.Simulator, seed, policy)
+
+
+def mutant(old: str, new: str) -> types.ModuleType:
+    assert old in SOURCE, "the oracle no longer says this"
+    module = types.ModuleType(oracle.__name__)
+    module.__package__ = oracle.__package__
+    exec(compile(SOURCE.replace(old, new), "mutant of oracle.py", "exec"), module.__dict__)
+    return module
+
+
+def differs(module: types.ModuleType, seed: int, policy: str) -> bool:
+    try:
+        return outcome(module.Simulator, seed, policy) != outcome_of_the_oracle(seed, policy)
+    except Exception:  # a bent rule may also break down, which is a difference as well
+        return True
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_some_case_tells_the_mutant(name: str):
+    module = mutant(*MUTANTS[name])
+    told = any(differs(module, seed, policy) for seed in SEEDS for policy in POLICIES)
+    assert told, f"no case tells that {name}"
+
+
+def test_the_oracle_is_no_mutant():
+    module = mutant("n₀", "n₀, the tokens of its input")
+    assert not any(differs(module, seed, policy) for seed in SEEDS for policy in POLICIES)
