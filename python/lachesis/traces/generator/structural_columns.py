@@ -9,10 +9,6 @@ segments; nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +21,6 @@ from lachesis.traces.generator.columns import (
     Requests,
     Segments,
     Spans,
-    Spawns,
     code,
     join_edges,
     join_spans,
@@ -38,98 +33,19 @@ from lachesis.traces.generator.draws import (
     offsets,
     sums_before,
 )
+from lachesis.traces.generator.spawn_columns import spawn_rows
 from lachesis.traces.generator.spawn_text import SpawnTexts
 from lachesis.traces.generator.specification import Specification
 from lachesis.traces.generator.structural import StructuralSizes
-from lachesis.traces.schema import Boundary, EdgeKind, Role, SegmentClass, ToolClass
-
-T = TypeVar("T")
-
-REVIEW_INSTRUCTION = "Judge from the trace whether the result does what was asked."
-
-# Segment numbers that every session has; the lead's own is 1.
-_LEAD_PROMPT, _WORKER_PROMPT, _REVIEWER_PROMPT = 0, 2, 4
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where everything of a session stands: numbers of requests, agents and segments."""
-
-    lead_session: Ints
-    lead_round: Ints
-    """Session and round of each lead request."""
-    worker_session: Ints
-    """Session of each worker."""
-    worker_index: Ints
-    """Position of each worker among its session's workers."""
-    delegation: Ints
-    """Number of the request that spawned each worker."""
-    taking: Ints
-    """Number of the lead request that takes each worker's result."""
-    lead_request: Ints
-    round_request: Ints
-    """Numbers of the lead's and of the workers' requests."""
-    worker_first: Ints
-    worker_last: Ints
-    """Numbers of each worker's first and last request."""
-    review_request: Ints
-    """Number of each worker's reviewer's request (empty without reviewers)."""
-    order: Ints
-    """Rows in request order: lead requests, then worker rounds, then reviews."""
-    agents_per_worker: int
-
-    @property
-    def worker_agent(self) -> Ints:
-        """Agent number of each worker; its reviewer's is the next."""
-        return 1 + self.agents_per_worker * self.worker_index
-
-
-def layout(sizes: StructuralSizes, *, reviewers: bool) -> Layout:
-    """Number requests and agents."""
-    lead_rounds = sizes.lead_rounds
-    lead_session = np.repeat(np.arange(len(lead_rounds)), lead_rounds)
-    lead_round = index_within(lead_rounds)
-    # A lead request's stage: -1 while it works alone, then one a batch, then the answer.
-    lead_stage = np.maximum(lead_round - sizes.own_rounds[lead_session], -1)
-    batch_session = np.repeat(np.arange(len(lead_rounds)), sizes.batches)
-    batch_of = np.repeat(np.arange(len(sizes.workers)), sizes.workers)
-    worker_session = batch_session[batch_of]
-    worker_stage = index_within(sizes.batches)[batch_of]
-    worker_index = index_within(sizes.workers_of_session)
-    round_worker = np.repeat(np.arange(len(sizes.rounds)), sizes.rounds)
-    round_index = index_within(sizes.rounds)
-    count = len(worker_session) if reviewers else 0
-
-    session = np.concatenate((lead_session, worker_session[round_worker], worker_session[:count]))
-    stage = np.concatenate((lead_stage, worker_stage[round_worker], worker_stage[:count]))
-    place = np.concatenate(
-        (np.full(len(lead_round), -1), worker_index[round_worker], worker_index[:count])
-    )
-    # A reviewer's one request comes after any round of its worker.
-    step = np.concatenate((lead_round, round_index, np.full(count, np.iinfo(np.int64).max)))
-    order = np.lexsort((step, place, stage, session))
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = index_within(np.bincount(session, minlength=len(lead_rounds)))
-
-    lead_request = number[: len(lead_round)]
-    round_request = number[len(lead_round) : len(lead_round) + len(round_index)]
-    delegating = offsets(lead_rounds)[worker_session] + sizes.own_rounds[worker_session]
-    delegating = delegating + worker_stage
-    return Layout(
-        lead_session=lead_session,
-        lead_round=lead_round,
-        worker_session=worker_session,
-        worker_index=worker_index,
-        delegation=lead_request[delegating],
-        taking=lead_request[delegating + 1],
-        lead_request=lead_request,
-        round_request=round_request,
-        worker_first=round_request[offsets(sizes.rounds)[:-1]],
-        worker_last=round_request[offsets(sizes.rounds)[1:] - 1],
-        review_request=number[len(lead_round) + len(round_index) :],
-        order=order,
-        agents_per_worker=2 if reviewers else 1,
-    )
+from lachesis.traces.generator.structural_layout import (
+    LEAD_PROMPT,
+    REVIEWER_PROMPT,
+    WORKER_PROMPT,
+    Layout,
+    layout,
+    own_segments,
+)
+from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass, ToolClass
 
 
 def lay_out(
@@ -156,7 +72,7 @@ def lay_out(
         edges=_edges(sizes, at),
         spans=_spans(specification, sizes, at),
         segments=_segments(specification, sizes, at),
-        spawns=_spawns(sizes, at, texts),
+        spawns=spawn_rows(sizes, at, texts),
     )
 
 
@@ -197,7 +113,7 @@ def _requests(
     def column(lead: Ints, worker: Ints, review: Ints) -> Ints:
         return np.concatenate((lead, worker, review[:reviewed]))[order]
 
-    worker_segment, review_segment = _own_segments(at)
+    worker_segment, review_segment = own_segments(at)
     zeros = np.zeros(len(order), dtype=np.int64)
     none = np.zeros(reviewed, dtype=np.int64)
     return Requests(
@@ -213,20 +129,6 @@ def _requests(
         observations=column(lead_observations, sizes.observations, none),
         tool_counts=counts[order],
         tools=words[word_rows],
-    )
-
-
-def _own_segments(at: Layout) -> tuple[Ints, Ints]:
-    """Segment numbers of each worker and of its reviewer.
-
-    The lead has 0 (its prompt) and 1, the first worker 3 after the workers' prompt, the first
-    reviewer 5 after theirs; from then on they alternate without a new prompt.
-    """
-    index = at.worker_index
-    if at.agents_per_worker == 1:
-        return _WORKER_PROMPT + 1 + index, np.zeros_like(index)
-    return np.where(index == 0, _WORKER_PROMPT + 1, _REVIEWER_PROMPT + 2 * index), (
-        _REVIEWER_PROMPT + 1 + 2 * index
     )
 
 
@@ -268,16 +170,16 @@ def _spans(specification: Specification, sizes: StructuralSizes, at: Layout) -> 
     law = specification.structural
     assert law is not None, "Invariant: structural sizes come from a structural specification"
     round_worker = np.repeat(np.arange(len(sizes.rounds)), sizes.rounds)
-    worker_segment, review_segment = _own_segments(at)
+    worker_segment, review_segment = own_segments(at)
     opening = sizes.instruction + sizes.context
     parts = _prompt_spans(
-        at.lead_session, at.lead_request, _LEAD_PROMPT, law.lead.prompt_tokens.value,
+        at.lead_session, at.lead_request, LEAD_PROMPT, law.lead.prompt_tokens.value,
         at.lead_round == 0,
     ) + _context_spans(
         at.lead_session, at.lead_request, at.lead_round, np.ones_like(at.lead_round),
         sizes.task[at.lead_session], sizes.lead_output, sizes.lead_observation, sizes.lead_rounds,
     ) + _prompt_spans(
-        at.worker_session[round_worker], at.round_request, _WORKER_PROMPT,
+        at.worker_session[round_worker], at.round_request, WORKER_PROMPT,
         law.worker.prompt_tokens.value,
         (at.worker_index[round_worker] == 0) & (index_within(sizes.rounds) == 0),
     ) + _context_spans(
@@ -288,7 +190,7 @@ def _spans(specification: Specification, sizes: StructuralSizes, at: Layout) -> 
     if len(at.review_request):
         ones = np.ones(len(at.review_request), dtype=np.int64)
         parts += _prompt_spans(
-            at.worker_session, at.review_request, _REVIEWER_PROMPT,
+            at.worker_session, at.review_request, REVIEWER_PROMPT,
             law.reviewer.prompt_tokens.value, at.worker_index == 0,
         ) + _context_spans(
             at.worker_session, at.review_request, 0 * ones, review_segment,
@@ -326,36 +228,6 @@ def _context_spans(
     ]
 
 
-def _spawns(sizes: StructuralSizes, at: Layout, texts: SpawnTexts) -> Spawns:
-    """Records of workers and reviewers; the reviewers' say no more than what they are for."""
-    count, reviewed = len(at.worker_session), len(at.review_request)
-    session = np.concatenate((at.worker_session, at.worker_session[:reviewed]))
-    agent = np.concatenate((at.worker_agent, (at.worker_agent + 1)[:reviewed]))
-    order = np.lexsort((agent, session))
-
-    def pick(worker: Sequence[T], review: Sequence[T]) -> list[T]:
-        joined = [*worker, *review]
-        return [joined[row] for row in order.tolist()]
-
-    def twice(values: Ints) -> Ints:
-        return np.concatenate((values, values[:reviewed]))[order]
-
-    absent: list[None] = [None] * reviewed
-    return Spawns(
-        session=session[order],
-        agent=agent[order],
-        roles=pick([str(Role.WORKER)] * count, [str(Role.REVIEWER)] * reviewed),
-        spawned_by=twice(at.delegation),
-        return_request=twice(at.taking),
-        instructions=pick(texts.instructions, [REVIEW_INSTRUCTION] * reviewed),
-        contexts=pick(texts.contexts, absent),
-        instruction_tokens=pick(sizes.instruction.tolist(), absent),
-        context_tokens=pick(sizes.context.tolist(), sizes.review_input[:reviewed].tolist()),
-        tools=pick(texts.tools, [[]] * reviewed),
-        position=agent[order] - 1,
-    )
-
-
 def _segments(specification: Specification, sizes: StructuralSizes, at: Layout) -> Segments:
     law = specification.structural
     assert law is not None, "Invariant: structural sizes come from a structural specification"
@@ -364,7 +236,7 @@ def _segments(specification: Specification, sizes: StructuralSizes, at: Layout) 
     each = np.ones_like(sessions)
     last = group_sums(sizes.rounds, workers) + sizes.lead_rounds - 1
     last = last + (at.agents_per_worker - 1) * workers
-    worker_segment, review_segment = _own_segments(at)
+    worker_segment, review_segment = own_segments(at)
     prompt, ended, returned = (
         code(CLASSES, SegmentClass.PROMPT),
         code(BOUNDARIES, Boundary.SESSION_END),
@@ -372,15 +244,15 @@ def _segments(specification: Specification, sizes: StructuralSizes, at: Layout) 
     )
     # session, number, class, agent, closed by, closed after, prefix key
     rows = [
-        (sessions, _LEAD_PROMPT * each, prompt, 0 * each, ended, last, 0),
+        (sessions, LEAD_PROMPT * each, prompt, 0 * each, ended, last, 0),
         (sessions, each, code(CLASSES, SegmentClass.LEAD), 0 * each, ended, last, -1),
-        (sessions, _WORKER_PROMPT * each, prompt, each, ended, last, 1),
+        (sessions, WORKER_PROMPT * each, prompt, each, ended, last, 1),
         (at.worker_session, worker_segment, code(CLASSES, SegmentClass.WORKER), at.worker_agent,
          returned, at.worker_last, -1),
     ]  # fmt: skip
     if len(at.review_request):
         rows += [
-            (sessions, _REVIEWER_PROMPT * each, prompt, 2 * each, ended, last, 2),
+            (sessions, REVIEWER_PROMPT * each, prompt, 2 * each, ended, last, 2),
             (at.worker_session, review_segment, code(CLASSES, SegmentClass.REVIEWER),
              at.worker_agent + 1, returned, at.review_request, -1),
         ]  # fmt: skip
