@@ -187,9 +187,19 @@ class SessionBuilder:
                 value=agent,
             )
         self.spawns[agent] = LoggedSpawn(
-            agent, role, agent_type, self.requests[spawned_by].agent, spawned_by, instruction,
-            context, instruction_tokens, context_tokens, tools, model, [], [spawned_by],
-        )  # fmt: skip
+            agent=agent,
+            role=role,
+            agent_type=agent_type,
+            parent=self.requests[spawned_by].agent,
+            spawned_by=spawned_by,
+            instruction=None if instruction is None else _encodable(instruction),
+            context=None if context is None else _encodable(context),
+            instruction_tokens=instruction_tokens,
+            context_tokens=context_tokens,
+            tools=tools,
+            model=model,
+            triggers=[spawned_by],
+        )
 
     def resume(self, agent: Hashable, *, resumed_by: int) -> None:
         """The next request pushed for `agent` waits for `resumed_by`, a request of its parent."""
@@ -286,7 +296,7 @@ class TraceBuilder:
         A session without requests is skipped and counted.
         """
         opened = SessionBuilder(
-            unique_name(name, self._names),
+            unique_name(_encodable(name), self._names),
             workload=workload,
             harness=harness,
             source=self.source if source is None else source,
@@ -343,6 +353,11 @@ class TraceBuilder:
         )
         validate(trace, self.source)
         return trace
+
+
+def _encodable(text: str) -> str:
+    """`text` with half surrogate pairs, which no file can hold, replaced by question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def nothing_remains(quality: Quality) -> str:

@@ -123,3 +123,16 @@ def test_every_reader_describes_itself():
     for reader in READERS:
         assert len(reader.description) > 80
     assert len({reader.name for reader in READERS}) == len(READERS)
+
+
+def test_half_a_surrogate_pair_is_read_and_other_faults_are_not(tmp_path):
+    line = '{"session": "%s", "input_tokens": %s, "output_tokens": 1}\n'
+    file = tmp_path / "a.jsonl"
+    file.write_text(line % ("cut \\ud83d", 3))
+    assert read([file]).sessions["session"].to_pylist() == ["cut ?"]
+    file.write_text(line % ("a", 3) + line % ("a", "NaN"))
+    with pytest.raises(InputError, match=r"a\.jsonl:2: not valid JSON: NaN is no JSON number"):
+        read([file])
+    file.write_text(line % ("a", "1e400"))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: input_tokens = inf, must be a whole numb"):
+        read([file])

@@ -144,6 +144,7 @@ def test_times_in_any_usual_unit(tmp_path, stamp, seconds):
         (f"{HEADER},reasoning_tokens\na,1,1,2\n", "reasoning_tokens = 2, must be at most output"),
         (f"{HEADER},timestamp\na,1,1,soon\n", "timestamp = soon, must be seconds since the epoch"),
         (f"{HEADER},timestamp\na,1,1,inf\n", "timestamp = inf, must be a finite time"),
+        (f"{HEADER},session\na,1,1,b\n", r"log\.csv: column session, stands there twice"),
         (f"{HEADER}\n", "no request remains .*holds no request with output"),
         ("session,tokens\na,1\n", r"log\.csv: needed column input_tokens, output_tokens is missing;"
                                   r" there are session, tokens \(--map input_tokens=NAME\)"),

@@ -88,8 +88,8 @@ class SourceFile:
         for number, line in self.lines():
             try:
                 value = decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-                raise InputError(f"not valid JSON: {fault}", path=self.name, row=number) from fault
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                value = self._decoded_again(line, number)
             yield number, value
 
     def json(self) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -97,21 +97,26 @@ class SourceFile:
         content = self.read_bytes()
         try:
             return msgspec.json.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-            raise self._no_json(content, fault) from fault
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._decoded_again(content, None)
 
-    def _no_json(self, content: bytes, fault: Exception) -> InputError:
+    def _decoded_again(self, content: bytes, line: int | None) -> Any:  # noqa: ANN401 - as above
+        """What the slower decoder makes of it.
+
+        It takes half surrogate pairs, which cut-off tool results have, and knows where a fault is.
+        """
         try:
-            json.loads(content)  # the slower decoder knows the line
-        except json.JSONDecodeError as located:
-            return InputError(
-                f"not valid JSON: {located.msg} (column {located.colno})",
-                path=self.name,
-                row=located.lineno,
-            )
-        except (UnicodeDecodeError, RecursionError):
-            pass
-        return InputError(f"not valid JSON: {fault}", path=self.name)
+            return json.loads(content, parse_constant=_refuse_constant)
+        except json.JSONDecodeError as fault:
+            rule = f"not valid JSON: {fault.msg} (column {fault.colno})"
+            row = fault.lineno if line is None else line
+            raise InputError(rule, path=self.name, row=row) from fault
+        except (ValueError, RecursionError) as fault:
+            raise InputError(f"not valid JSON: {fault}", path=self.name, row=line) from fault
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def unreadable(name: str, fault: BaseException) -> InputError:

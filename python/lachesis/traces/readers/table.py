@@ -175,6 +175,9 @@ def _names_in_file(file: SourceFile, mapped: Mapping[str, str]) -> dict[str, str
     """Our column names to the file's, for those that it has."""
     present = _column_names(file)
     shown = ", ".join(present)
+    for name in dict.fromkeys(present):
+        if present.count(name) > 1:
+            raise InputError("stands there twice", path=file.name, field=f"column {name}")
     for ours, theirs in mapped.items():
         if theirs not in present:
             raise InputError(
