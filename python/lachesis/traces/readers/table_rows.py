@@ -1,0 +1,253 @@
+"""Rows of a per-request table, from CSV, TSV, JSONL or Parquet, checked value by value."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lachesis.errors import InputError
+from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.schema import TOKENS_MAX
+
+NEEDED: Final = ("session", "input_tokens", "output_tokens")
+OPTIONAL: Final = (
+    "cached_tokens",
+    "reasoning_tokens",
+    "timestamp",
+    "agent",
+    "parent",
+    "model",
+    "turn",
+)
+COLUMNS: Final = NEEDED + OPTIONAL
+_PARQUET_MAGIC: Final = b"PAR1"
+# Epoch seconds of the year 5138 end where milliseconds of 1973 begin, and so on upwards.
+_TIME_UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+
+
+class Row(NamedTuple):
+    """One request as the table has it; `number` is its line (row of a Parquet file)."""
+
+    number: int
+    session: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+    timestamp_s: float | None
+    agent: str | None
+    parent: str | None
+    model: str | None
+    turn: str | None
+
+
+def column_names(file: SourceFile) -> list[str]:
+    """The file's columns, from its head; raises `InputError` where it is no table at all."""
+    if file.head.startswith(_PARQUET_MAGIC):
+        return list(_parquet(file).schema_arrow.names)
+    first, _, rest = file.head.lstrip(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    if first.startswith(b"{"):
+        try:
+            row = json.loads(first)
+        except ValueError as fault:
+            raise InputError(f"not valid JSON: {fault}", path=file.name, row=1) from fault
+        # Optional columns may be absent from the first row, so a look at some more.
+        names = dict.fromkeys(row)
+        for line in rest.split(b"\n")[:-1]:
+            try:
+                more = json.loads(line)
+            except ValueError:
+                break  # reading the rows reports it with its line
+            if isinstance(more, dict):
+                names.update(dict.fromkeys(more))
+        return list(names)
+    try:
+        header = first.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise InputError("is no table: its first line is no text", path=file.name) from fault
+    return [name.strip() for name in next(csv.reader([header], delimiter=_delimiter(header)), [])]
+
+
+def _delimiter(header: str) -> str:
+    return max((",", "\t", ";"), key=lambda mark: (header.count(mark), mark == ","))
+
+
+def _parquet(file: SourceFile) -> pq.ParquetFile:
+    try:
+        if file.path.suffix.lower() in (".gz", ".zst"):
+            return pq.ParquetFile(pa.BufferReader(file.read_bytes()))
+        return pq.ParquetFile(file.path)
+    except (pa.ArrowException, OSError) as fault:
+        raise InputError(f"no valid Parquet: {str(fault).splitlines()[0]}", path=file.name) from (
+            fault
+        )
+
+
+def names_in_file(file: SourceFile, mapped: Mapping[str, str]) -> dict[str, str]:
+    """Our column names to the file's, for those that it has."""
+    present = column_names(file)
+    shown = ", ".join(present)
+    for name in dict.fromkeys(present):
+        if present.count(name) > 1:
+            raise InputError("stands there twice", path=file.name, field=f"column {name}")
+    for ours, theirs in mapped.items():
+        if theirs not in present:
+            raise InputError(
+                f"no such column (mapped to {ours}); there are {shown}",
+                path=file.name,
+                field="map",
+                value=theirs,
+            )
+    names = {ours: mapped.get(ours, ours) for ours in COLUMNS}
+    missing = [ours for ours in NEEDED if names[ours] not in present]
+    if missing:
+        raise InputError(
+            f"needed column {', '.join(missing)} is missing; there are {shown} "
+            f"(--map {missing[0]}=NAME)",
+            path=file.name,
+        )
+    return {ours: theirs for ours, theirs in names.items() if theirs in present}
+
+
+def rows_of(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows as mappings, with line numbers (row numbers from 1 for Parquet)."""
+    if file.head.startswith(_PARQUET_MAGIC):
+        number = 0
+        for batch in _parquet(file).iter_batches():
+            for values in batch.to_pylist():
+                number += 1
+                yield number, values
+        return
+    if file.head.lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        for number, value in file.json_lines():
+            if not isinstance(value, dict):
+                raise InputError("must be an object", path=file.name, row=number, value=value)
+            yield number, value
+        return
+    yield from _csv_rows(file)
+
+
+def _csv_rows(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names = column_names(file)
+    first = file.head.lstrip(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8")
+    with file.open() as stream:
+        text = io.TextIOWrapper(cast(Any, stream), encoding="utf-8-sig", newline="")
+        reader = csv.reader(text, delimiter=_delimiter(first), strict=True)
+        try:
+            next(reader, None)
+            for values in reader:
+                if not values:
+                    continue
+                if len(values) != len(names):
+                    raise InputError(
+                        f"has {len(values)} fields, the header {len(names)}",
+                        path=file.name,
+                        row=reader.line_num,
+                    )
+                yield reader.line_num, dict(zip(names, values, strict=True))
+        except (csv.Error, UnicodeDecodeError, OSError, EOFError) as fault:
+            raise InputError(
+                f"not valid CSV: {fault}", path=file.name, row=reader.line_num + 1
+            ) from fault
+
+
+def parsed(
+    file: SourceFile, number: int, values: Mapping[str, Any], names: Mapping[str, str]
+) -> Row:
+    """The row with its values checked; raises `InputError` for the first that breaks a rule."""
+
+    def broken(ours: str, rule: str) -> InputError:
+        field = names[ours]
+        return InputError(rule, path=file.name, row=number, field=field, value=values.get(field))
+
+    def raw(ours: str) -> object:
+        value = values.get(names[ours]) if ours in names else None
+        return None if value is None or (isinstance(value, str) and not value.strip()) else value
+
+    def count(ours: str) -> int | None:
+        value = raw(ours)
+        if value is None:
+            return None
+        try:
+            found = float(value) if isinstance(value, (str, int, float)) else math.nan
+        except (ValueError, OverflowError):
+            found = math.nan
+        if isinstance(value, bool) or not math.isfinite(found) or found != int(found):
+            raise broken(ours, "must be a whole number")
+        if found < 0:
+            raise broken(ours, "must not be negative")
+        if found > TOKENS_MAX:
+            raise broken(ours, f"must be at most {TOKENS_MAX}")
+        return int(found)
+
+    def word(ours: str) -> str | None:
+        value = raw(ours)
+        return None if value is None else str(value).strip()
+
+    def needed_count(ours: str) -> int:
+        found = count(ours)
+        if found is None:
+            raise InputError(
+                "is needed in every row", path=file.name, row=number, field=names[ours],
+                value="missing",
+            )  # fmt: skip
+        return found
+
+    session = word("session")
+    if session is None:
+        raise InputError(
+            "is needed in every row", path=file.name, row=number, field=names["session"],
+            value="missing",
+        )  # fmt: skip
+    row = Row(
+        number,
+        session,
+        needed_count("input_tokens"),
+        needed_count("output_tokens"),
+        count("cached_tokens"),
+        count("reasoning_tokens"),
+        _seconds(raw("timestamp"), lambda rule: broken("timestamp", rule)),
+        word("agent"),
+        word("parent"),
+        word("model"),
+        word("turn"),
+    )
+    if row.cached_tokens is not None and row.cached_tokens > row.input_tokens:
+        raise broken(
+            "cached_tokens", f"must be at most input_tokens ({row.input_tokens}), which include it"
+        )
+    if row.reasoning_tokens is not None and row.reasoning_tokens > row.output_tokens:
+        raise broken(
+            "reasoning_tokens",
+            f"must be at most output_tokens ({row.output_tokens}), which include it",
+        )
+    return row
+
+
+def _seconds(value: object, broken: Any) -> float | None:  # noqa: ANN401 - a closure of ours
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    try:
+        number = float(cast(Any, value))
+    except (TypeError, ValueError):
+        try:
+            stamp = datetime.fromisoformat(str(value).strip())
+        except ValueError as fault:
+            raise broken("must be seconds since the epoch, or ISO 8601") from fault
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    if not math.isfinite(number):
+        raise broken("must be a finite time")
+    for least, per_second in _TIME_UNITS:
+        if abs(number) >= least:
+            return number / per_second
+    return number
