@@ -60,22 +60,22 @@ class Workload:
 class Policy:
     """The tier that each class is written to, and the two habits that tell policies apart."""
 
+    name: str
     targets: dict[str, int]
     falls_back: bool  # a block is drawn from the other tier when the target's is empty
     keeps: bool  # boundaries free nothing; what nobody reads is reclaimed when memory is full
 
 
+ALL_TO_HBM, ALL_TO_HBF = dict.fromkeys(CLASSES, HBM), dict.fromkeys(CLASSES, HBF)
+SHORT_LIVED_TO_HBM = ALL_TO_HBF | dict.fromkeys(("worker", "reviewer", "reasoning-laden"), HBM)
 POLICIES = {
-    "hbm-first": Policy(dict.fromkeys(CLASSES, HBM), falls_back=True, keeps=True),
-    "hbf-only": Policy(dict.fromkeys(CLASSES, HBF), falls_back=False, keeps=False),
-    "hbm-only": Policy(
-        dict.fromkeys(CLASSES, HBM) | {"prompt": HBF}, falls_back=False, keeps=False
-    ),
-    "lachesis-deterministic": Policy(
-        dict.fromkeys(CLASSES, HBF) | dict.fromkeys(("worker", "reviewer", "reasoning-laden"), HBM),
-        falls_back=True,
-        keeps=False,
-    ),
+    policy.name: policy
+    for policy in (
+        Policy("hbm-first", ALL_TO_HBM, falls_back=True, keeps=True),
+        Policy("hbf-only", ALL_TO_HBF, falls_back=False, keeps=False),
+        Policy("hbm-only", ALL_TO_HBM | {"prompt": HBF}, falls_back=False, keeps=False),
+        Policy("lachesis-deterministic", SHORT_LIVED_TO_HBM, falls_back=True, keeps=False),
+    )
 }
 
 

@@ -126,8 +126,8 @@ class Simulator:
                 if stripped and first_writer is run and segment.tokens == 0:
                     write = (segment, 0, run.to_write[segment])
                     if self.can_be_had(run.session.gpu, [write]):
-                        self.write(run.session.gpu, *write)
                         run.to_write[segment], segment.released = 0, next(self.releases)
+                        self.write(run.session.gpu, *write)
 
     def end_session(self, session: LiveSession) -> None:
         for segment in session.segments:

@@ -11,11 +11,24 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from .case import POLICIES, Config, Policy, Request, Segment, Session, StepCost, Workload
+from .case import (
+    CLASSES,
+    HBF,
+    HBM,
+    POLICIES,
+    Config,
+    Policy,
+    Request,
+    Segment,
+    Session,
+    StepCost,
+    Workload,
+)
 
 MAX_REQUESTS = 12
 MAX_SESSIONS = 4
 LONGEST_DELAY_PS = 12
+POLICY_NAMES = [*POLICIES, "by-class"]  # the last: any map of classes to tiers
 
 
 class SessionWriter:
@@ -240,6 +253,13 @@ def random_cost(rng: Random, gpus: int, slots: int) -> StepCost:
     )
 
 
+def random_policy(rng: Random, name: str) -> Policy:
+    if name in POLICIES:
+        return POLICIES[name]
+    targets = {segment_class: rng.choice([HBM, HBF]) for segment_class in CLASSES}
+    return Policy(name, targets, falls_back=True, keeps=False)
+
+
 def random_case(
     rng: Random, policy_name: str, *, memory_may_be_too_small: bool = False
 ) -> tuple[Workload, Config]:
@@ -247,7 +267,7 @@ def random_case(
 
     Where the memory may be too small, it may just not hold it, and every session is drawn.
     """
-    workload, policy = random_workload(rng), POLICIES[policy_name]
+    workload, policy = random_workload(rng), random_policy(rng, policy_name)
     gpus, slots = rng.randint(1, 3), rng.randint(1, 6)
     block_tokens = rng.choice([1, 2, 4, 4, 8, 16])
     all_prompts = not memory_may_be_too_small
