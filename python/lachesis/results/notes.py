@@ -1,0 +1,144 @@
+"""What a reader of a result has to know beside its numbers, in one sentence each."""
+
+from __future__ import annotations
+
+import math
+
+from lachesis.simulate import Comparison, Replay
+
+
+def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
+    """Facts that explain the numbers."""
+    notes = []
+    if repeats := _repeats(comparison, replay):
+        notes.append(repeats)
+    policy = replay.policy
+    if not policy.writes_flash:
+        notes.append(
+            f"device-years are not given: under {policy.name} generated KV never reaches flash"
+        )
+    elif comparison.plan.settings.memory.hbf_stacks == 0:
+        notes.append("device-years are not given: this memory has no flash")
+    elif replay.measured["hbf_tokens_per_s"][0] <= 0.0:
+        notes.append("device-years are not given: nothing was written to flash in the window")
+    elif not _has_interval(replay):
+        notes.append(
+            "the interval of device-years is not given: the write rate varies so much between "
+            "batches that it has no upper end"
+        )
+    return notes
+
+
+def warnings_on(comparison: Comparison, replay: Replay) -> list[str]:
+    """Reasons to trust the numbers less, or to change the question."""
+    found = [
+        _load_of_none(comparison, replay),
+        _slo_missed(comparison, replay),
+        _not_settled(comparison, replay),
+        _small_corpus(comparison, replay),
+        _pressed(replay),
+    ]
+    return [warning for warning in found if warning]
+
+
+def _repeats(comparison: Comparison, replay: Replay) -> str:
+    repeats: float = replay.measured["repeats"]
+    if replay.load.kind == "recorded" or repeats <= 1.0:
+        return ""
+    sessions = len(comparison.trace)
+    times = f"{repeats:.1f}" if repeats < 2.0 else f"{repeats:,.0f}"
+    what = "1 session repeats" if sessions == 1 else f"{sessions:,} sessions repeat"
+    where = "in the closed loop" if replay.load.kind == "closed" else "in the stream of arrivals"
+    which = "it" if sessions == 1 else "each"
+    return f"{what} for ever {where}: {which} was drawn about {times} times"
+
+
+def _small_corpus(comparison: Comparison, replay: Replay) -> str:
+    sessions = len(comparison.trace)
+    if replay.load.kind != "closed" or replay.load.sessions <= sessions:
+        return ""
+    return (
+        f"small corpus: {sessions:,} {'session' if sessions == 1 else 'sessions'} for a load of "
+        f"{replay.load.sessions:,}, so that copies of a session are live at the same time"
+    )
+
+
+def _load_of_none(comparison: Comparison, replay: Replay) -> str:
+    search = comparison.search_of(replay.policy.name)
+    if search is None or search.sessions > 0:
+        return ""
+    return (
+        f"the SLO admits no load: one session alone misses it under {search.policy}; "
+        "replayed at 1 session"
+    )
+
+
+def _slo_missed(comparison: Comparison, replay: Replay) -> str:
+    if replay.meets_slo:
+        return ""
+    measured, slo = replay.measured, comparison.plan.settings.slo
+    window = measured["window"]
+    if window["requests"] == 0:
+        return "misses the SLO: no request ended in the window"
+    told = []
+    for name, limit_s in (("tpot", slo.tpot_p99_s), ("ttft", slo.ttft_p99_s)):
+        over, timed = window[f"over_{name}"], window[f"timed_{name}"]
+        if over * 100 > timed:
+            told.append(
+                f"{over / timed:.1%} of requests take longer than {name.upper()} "
+                f"{seconds_text(limit_s)}"
+            )
+    return f"misses the SLO at this load: {' and '.join(told)} (1 % may)"
+
+
+def _not_settled(comparison: Comparison, replay: Replay) -> str:
+    measured, stopping = replay.measured, comparison.plan.stopping
+    if measured["settled"]:
+        return ""
+    if replay.load.kind == "recorded":
+        return "not settled: the recording is replayed once, and ends before rates have settled"
+    whole = measured["whole"]
+    if whole["time_s"] >= stopping.horizon_s:
+        end = f"{seconds_text(stopping.horizon_s)} of simulated time"
+    else:
+        end = f"{stopping.turnovers:g} turnovers of the live sessions"
+    if not replay.policy.frees_at_boundaries and whole["reclaimed_blocks"] == 0:
+        return f"not settled: memory had not filled after {end}"
+    mean, half_width = measured["hbf_tokens_per_s"]
+    if mean > 0.0 and math.isfinite(half_width):
+        return (
+            f"not settled after {end}: device-years are known to ±{half_width / mean:.1%} or "
+            f"worse (asked for ±{stopping.precision:.1%})"
+        )
+    return f"not settled after {end}"
+
+
+def _pressed(replay: Replay) -> str:
+    window = replay.measured["window"]
+    losses, preempted = window["session_losses"], window["preemptions"]
+    if not losses and not preempted:
+        return ""
+    return (
+        f"memory ran out: {preempted:,} running requests were preempted and {losses:,} sessions "
+        "lost their blocks; what they lost was written again"
+    )
+
+
+def _has_interval(replay: Replay) -> bool:
+    mean, half_width = replay.measured["hbf_tokens_per_s"]
+    return bool(half_width < mean)
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds as people write them.
+
+    Example:
+        >>> seconds_text(0.06), seconds_text(2.0), seconds_text(7200.0), seconds_text(172800.0)
+        ('60 ms', '2 s', '2 h', '2 days')
+    """
+    if seconds < 1.0:
+        return f"{seconds * 1e3:g} ms"
+    for size_s, unit in ((86_400.0, " days"), (3_600.0, " h")):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:.3g}{unit}"
+    return f"{seconds:.4g} s"

@@ -1,0 +1,233 @@
+"""One workload under several policies: what load they get, and their replays.
+
+Under ``auto`` the largest load that the SLO admits is searched for once, under hbm-first, and every
+policy is replayed at it; under ``each`` it is searched for under every policy. Where one session
+misses the SLO already the answer is a load of 0; the replay is then at one session.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow.compute as pc
+
+from lachesis.errors import InputError
+from lachesis.policy import Policy, choose_policy
+from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan
+from lachesis.simulate.run import Observer, Replay, replay
+from lachesis.simulate.search import SearchResult, largest_load
+from lachesis.simulate.workload import to_workload
+from lachesis.traces.trace import Trace
+
+BASELINE = "hbm-first"
+DEFAULT_POLICIES = (BASELINE, "lachesis-deterministic")
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Watcher:
+    """Hears how far a comparison is; methods may be called from several threads at once."""
+
+    def load_tried(self, policy: str, sessions: int, passes: bool) -> None:
+        """A load of the SLO search was replayed."""
+
+    def replay_started(self, policy: str, load: Load) -> None:
+        """A policy's replay begins."""
+
+    def replay_advanced(self, policy: str, simulated_s: float, requests: int, share: float) -> None:
+        """Simulated seconds, requests ended, and the share of the longest possible run done."""
+
+    def replay_ended(self, policy: str, outcome: Replay) -> None:
+        """A policy's replay is done."""
+
+
+@dataclass(frozen=True)
+class LoadSearch:
+    """The search for the largest load that the SLO admits, under one policy.
+
+    Attributes:
+        policy: under which it was searched for.
+        sessions: the largest load that passes; 0 if one session fails already.
+        tried: loads and whether they pass, in the order tried.
+    """
+
+    policy: str
+    sessions: int
+    tried: tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Replays of one trace in the order of the policies asked for, and the searches before."""
+
+    trace: Trace
+    plan: Plan
+    asked_load: Load
+    replays: tuple[Replay, ...]
+    searches: tuple[LoadSearch, ...]
+
+    def search_of(self, policy: str) -> LoadSearch | None:
+        """The search whose load a policy was replayed at; None where the load was given."""
+        found = {search.policy: search for search in self.searches}
+        return found.get(policy, found.get(BASELINE) if self.asked_load.kind == "auto" else None)
+
+
+def compare(
+    trace: Trace,
+    plan: Plan,
+    policies: Sequence[str] = DEFAULT_POLICIES,
+    load: Load | None = None,
+    *,
+    threads: int = 1,
+    watcher: Watcher | None = None,
+) -> Comparison:
+    """Replay a trace under several policies.
+
+    Args:
+        trace: what is replayed; `lachesis.traces.concat` joins several.
+        plan: presets, seed, stopping.
+        policies: names, each once.
+        load: as asked for; ``auto`` if None.
+        threads: policies replayed at the same time; changes no result.
+        watcher: hears about progress.
+
+    Raises:
+        InputError: an unknown policy, one named twice, or whatever `replay` and `largest_load`
+            refuse.
+        KeyboardInterrupt: Ctrl-C; all threads have stopped by then.
+
+    Example:
+        >>> from lachesis.presets import Settings
+        >>> from lachesis.simulate.plan import Stopping
+        >>> from lachesis.traces import open_trace
+        >>> plan = Plan(Settings.choose(), stopping=Stopping(turnovers=2.0))
+        >>> outcome = compare(open_trace("tau3-airline"), plan, load=Load.parse("8"))
+        >>> [replay.policy.name for replay in outcome.replays]
+        ['hbm-first', 'lachesis-deterministic']
+    """
+    asked = Load("auto") if load is None else load
+    if not policies:
+        raise InputError("name at least one policy", field="policy")
+    for name in policies:
+        choose_policy(name)
+        if list(policies).count(name) > 1:
+            raise InputError("must be named once", field="policy", value=name)
+    if threads < 1:
+        raise InputError("must be at least 1", field="threads", value=threads)
+    stage = _Stage(trace, plan, watcher or Watcher())
+    searches: list[LoadSearch] = []
+    if asked.kind == "auto":
+        searches = [stage.search(BASELINE)]
+    elif asked.kind == "each":
+        searches = stage.each(stage.search, policies, threads)
+    admitted = {search.policy: search.sessions for search in searches}
+
+    def replay_at_load(name: str) -> Replay:
+        if not searches:
+            return stage.replay(name, asked)
+        sessions = admitted.get(name, 0) if asked.kind == "each" else admitted[BASELINE]
+        return stage.replay(name, Load("closed", max(1, sessions)))
+
+    replays = stage.each(replay_at_load, policies, threads)
+    return Comparison(trace, plan, asked, tuple(replays), tuple(searches))
+
+
+class _Stage:
+    """What all replays of a comparison share: workload, price of a step, and a way to stop."""
+
+    def __init__(self, trace: Trace, plan: Plan, watcher: Watcher) -> None:
+        self.trace = trace
+        self.plan = plan
+        self.watcher = watcher
+        self.workload = to_workload(trace)
+        self.cost = plan.cost()
+        self.names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
+        self.stop = threading.Event()
+
+    def each(
+        self, work: Callable[[Item], Result], items: Sequence[Item], threads: int
+    ) -> list[Result]:
+        """Results of `work` in the order of `items`; the first error ends the rest."""
+        if min(threads, len(items)) == 1:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(min(threads, len(items))) as pool:
+            futures = [pool.submit(work, item) for item in items]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                # Python delivers Ctrl-C to the main thread only; the others look at this.
+                self.stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def search(self, name: str) -> LoadSearch:
+        """The largest load that the SLO admits under a policy."""
+        plan = self.plan.with_stopping(SEARCH_STOPPING)
+
+        def passes(sessions: int) -> bool:
+            outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
+            self.watcher.load_tried(name, sessions, outcome.meets_slo)
+            return outcome.meets_slo
+
+        result: SearchResult = largest_load(passes)
+        return LoadSearch(name, result.sessions, tuple(result.tried.items()))
+
+    def replay(self, name: str, load: Load) -> Replay:
+        """One policy's run."""
+
+        def observe(simulated_s: float, requests: int, share: float) -> None:
+            self._unless_stopped()
+            self.watcher.replay_advanced(name, simulated_s, requests, share)
+
+        self.watcher.replay_started(name, load)
+        outcome = self._run(name, load, self.plan, observe)
+        self.watcher.replay_ended(name, outcome)
+        return outcome
+
+    def _run(self, name: str, load: Load, plan: Plan, observe: Observer) -> Replay:
+        return replay(
+            self.workload,
+            plan,
+            self.policy(name, load),
+            load,
+            cost=self.cost,
+            source=self.trace.source,
+            session_names=self.names,
+            observe=observe,
+        )
+
+    def policy(self, name: str, load: Load) -> Policy:
+        """The policy, with what it fixes beforehand from the trace and the load."""
+        policy = choose_policy(name)
+        if name != "read-write-ratio":
+            return policy
+        # Only this policy needs the classification of reads, which takes a pass over the spans.
+        from lachesis.policy.ratio import fix_threshold
+
+        return fix_threshold(policy, self.trace, self.plan.settings, self.live_sessions(load))
+
+    def live_sessions(self, load: Load) -> int:
+        """Sessions alive on the node: given, or by Little's law from the rate of arrivals."""
+        if load.kind == "closed":
+            return load.sessions
+        rate_per_s = load.sessions_per_s
+        if load.kind == "recorded":
+            rate_per_s = _recorded_rate_per_s(self.trace)
+        return max(1, round(rate_per_s * self.plan.ramp_s(self.workload)))
+
+    def _unless_stopped(self, *_: object) -> None:
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+
+
+def _recorded_rate_per_s(trace: Trace) -> float:
+    """Sessions a second over the time that the recorded starts span."""
+    opening = trace.requests.filter(pc.equal(trace.requests["request"], 0))
+    starts_s = opening["start_s"].drop_null().to_pylist()
+    span_s = max(starts_s) - min(starts_s) if starts_s else 0.0
+    return len(starts_s) / span_s if span_s > 0.0 else 0.0
