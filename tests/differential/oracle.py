@@ -227,8 +227,9 @@ class Simulator:
         self.events.append((self.now + self.config.ttft_ref_ps, TIMER, run.key, run))
 
     def lose_a_session(self, gpu: Gpu, spared: Run) -> None:
+        kept = spared.segments + self.reclaim_list(gpu)
         for session in reversed(gpu.sessions):
-            if self.lose_blocks(gpu, [s for s in session.segments if s not in spared.segments]):
+            if self.lose_blocks(gpu, [s for s in session.segments if s not in kept]):
                 self.result.session_losses += 1
                 return
         raise MemoryTooSmallError(spared.key)

@@ -32,7 +32,7 @@ impl Engine<'_> {
     }
 
     fn can_admit(&self, gpu: u16, who: Waiting) -> bool {
-        if self.emits(who) > 0 && self.scheduler.count(gpu) >= self.config.slots {
+        if self.scheduler.count(gpu) >= self.config.slots {
             return false;
         }
         let instance = self.instances.get(who.instance);
@@ -80,7 +80,9 @@ impl Engine<'_> {
         let instance = self.instances.get(who.instance);
         let request = self.workload.requests_of(index(instance.session))[index(who.request)];
         let emits = self.emits(who);
-        let mut context = 0;
+        let is_output_named = request.input_uses == request.uses.1 - request.uses.0;
+        // What it generated before a preemption is read as well; as part of its input, or apart from it.
+        let mut context = if is_output_named { 0 } else { u64::from(request.output_tokens - emits) };
         let mut by_tier = [0; 2];
         for place in request.uses.0..request.uses.1 {
             let used = self.workload.uses[index(place)];
@@ -96,7 +98,9 @@ impl Engine<'_> {
                 self.placement.write_suffix(id, new)?
             };
             self.land(gpu, landed);
-            context += u64::from(self.placement.memory.segment(id).tokens);
+            if place - request.uses.0 < request.input_uses {
+                context += u64::from(self.placement.memory.segment(id).tokens);
+            }
             if self.config.cost.tier_reads.is_some() {
                 let tokens = self.placement.memory.tokens_by_tier(id);
                 by_tier = [by_tier[0] + tokens[0], by_tier[1] + tokens[1]];

@@ -26,7 +26,9 @@ impl Engine<'_> {
             }
         }
         for &who in &finished {
-            if self.instances.get(who.instance).requests_left == 0 {
+            let instance = self.instances.get(who.instance);
+            // The last requests of a session may end at the same instant.
+            if instance.live && instance.requests_left == 0 {
                 self.end_session(who.instance);
             }
         }
@@ -132,7 +134,7 @@ impl Engine<'_> {
             self.placement.add_need(id, carried.written, &mut need);
             if self.placement.memory.can_have(gpu, need) {
                 let landed = self.placement.write_suffix(id, carried.written)?;
-                self.land(gpu, landed);
+                self.recorder.landed(landed);
                 self.instances.get_mut(who.instance).segments[index(carried.segment)].carried = true;
                 if self.placement.keeps_past_boundaries() {
                     self.placement.memory.list(id);
@@ -151,7 +153,7 @@ impl Engine<'_> {
         let gpu = self.instances.get(instance).gpu;
         self.live_sessions[usize::from(gpu)] -= 1;
         self.instances.end(instance);
-        self.arrivals.session_ended(self.now);
+        self.arrivals.session_ended(self.now, self.workload);
         self.recorder.session_ended();
     }
 }

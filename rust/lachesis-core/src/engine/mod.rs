@@ -45,6 +45,8 @@ pub struct Engine<'w> {
     first_steps: Vec<(u32, u64)>,
     due: Vec<StepEvent>,
     finished: Vec<Waiting>,
+    /// Blocks were taken from somebody after this instant's admissions: the next boundary may admit more.
+    made_room: bool,
     /// Segments that may close after one request.
     candidates: Vec<u32>,
 }
@@ -77,6 +79,7 @@ impl<'w> Engine<'w> {
             first_steps: Vec::new(),
             due: Vec::new(),
             finished: Vec::new(),
+            made_room: false,
             candidates: Vec::new(),
             config,
         };

@@ -13,6 +13,7 @@ impl Engine<'_> {
     pub(super) fn draw_blocks(&mut self, gpu: u16) -> Result<()> {
         let mut outcome = self.placement.draw_for_step(gpu, self.step);
         while let Err(Starved { slot }) = outcome {
+            self.made_room = true;
             if self.scheduler.count(gpu) == 1 {
                 let who = self.scheduler.running(slot).who;
                 if !self.lose_newest(gpu, who) {
@@ -66,7 +67,8 @@ impl Engine<'_> {
         tokens
     }
 
-    /// The newest-started session of a GPU that has blocks to lose loses them, those that `spared` uses excepted. Returns whether there was one.
+    /// The newest-started session of a GPU with blocks that cannot be reclaimed loses them, those that `spared` uses excepted. Returns
+    /// whether there was one.
     pub(super) fn lose_newest(&mut self, gpu: u16, spared: Waiting) -> bool {
         let request = {
             let instance = self.instances.get(spared.instance);
@@ -77,7 +79,7 @@ impl Engine<'_> {
             let row = self.placement.memory.segment(id);
             let is_spared =
                 instance == spared.instance && spared_segments.iter().any(|used| index(used.segment) == segment);
-            row.held() > 0 && !row.shared && !is_spared
+            row.held() > 0 && !row.is_reclaimable() && !row.shared && !is_spared
         };
         let candidates = self.instances.iter_live().filter(|(place, instance)| {
             instance.gpu == gpu
@@ -85,7 +87,7 @@ impl Engine<'_> {
                     segment.id != SegmentId::NONE && !segment.closed && may_lose(*place, number, segment.id)
                 })
         });
-        let Some((_, newest)) = candidates.map(|(place, instance)| (instance.draw, place)).max() else {
+        let Some((_, newest)) = candidates.map(|(place, instance)| (instance.arrival, place)).max() else {
             return false;
         };
         let losses: Vec<SegmentId> = self

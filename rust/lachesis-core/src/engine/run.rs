@@ -105,19 +105,12 @@ impl Engine<'_> {
         Ok(self.outcome())
     }
 
-    /// Phases 6 and 7, and what follows from requests without output.
+    /// Phases 6 and 7.
     fn begin_step_boundary(&mut self) -> Result<()> {
-        self.admit()?;
-        // Sessions of requests without output may have ended, and others begun, in this instant.
-        loop {
-            let before = self.arrivals.drawn();
-            self.fire_timers(self.now);
-            self.start_sessions(self.now);
-            if self.arrivals.drawn() == before && self.timers.next_time().is_none_or(|next| next > self.now) {
-                break;
-            }
-            self.admit()?;
+        for load in &mut self.loads {
+            load.landing = 0;
         }
+        self.admit()?;
         if self.scheduler.running > 0 {
             for gpu in self.gpus() {
                 if self.scheduler.count(gpu) > 0 {

@@ -43,7 +43,8 @@ impl Engine<'_> {
         let mut steps = 1;
         let ahead = self.wheel.steps_to_next(u64::MAX);
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
-        if ahead > 1 && self.first_steps.is_empty() && !pays_landing && self.config.cost.is_linear() {
+        let one_by_one = std::mem::take(&mut self.made_room) || !self.first_steps.is_empty() || pays_landing;
+        if ahead > 1 && !one_by_one && self.config.cost.is_linear() {
             let free = next.map_or(i128::MAX, |next| i128::from(next) - i128::from(self.now));
             if free > i128::from(single.first) {
                 let mut stretch = self.price(ahead);
@@ -101,7 +102,6 @@ impl Engine<'_> {
             load.window += u64::from(load.window_growers) * steps;
             load.by_tier[Tier::Hbf as usize] += u64::from(load.flash_writers) * steps;
             load.by_tier[Tier::Hbm as usize] += u64::from(load.batch - load.flash_writers) * steps;
-            load.landing = 0;
         }
         for (slot, admission) in self.first_steps.drain(..) {
             let running = self.scheduler.running(slot);

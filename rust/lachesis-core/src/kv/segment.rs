@@ -75,6 +75,12 @@ impl Segment {
         self.tokens - self.resident
     }
 
+    /// Whether its blocks may be reclaimed.
+    #[must_use]
+    pub const fn is_reclaimable(&self) -> bool {
+        self.in_reclaim_list
+    }
+
     /// Blocks held, over both tiers.
     #[must_use]
     pub const fn held(&self) -> u32 {

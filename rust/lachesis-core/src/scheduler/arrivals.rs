@@ -25,26 +25,35 @@ pub enum Load {
     Recorded,
 }
 
+/// A session that is to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Start {
+    time: Picos,
+    draw: u64,
+    session: u32,
+}
+
 /// The stream of arrivals.
 #[derive(Debug)]
 pub struct Arrivals {
     load: Load,
     seed: u64,
-    /// A fixed list of draws, after which nothing arrives; else without end.
+    /// A fixed list of draws, after which nothing arrives; else the stream is without end.
     fixed: Option<Vec<u32>>,
     order: Vec<u32>,
     epoch: u64,
+    /// Draws that have a start.
     drawn: u64,
     /// Starts whose time is known, ascending.
-    scheduled: VecDeque<Picos>,
+    scheduled: VecDeque<Start>,
     last_poisson: Picos,
-    recorded: Vec<u32>,
 }
 
 impl Arrivals {
     /// Arrivals for a workload; `fixed` replaces the seeded order by a list of sessions and ends with it.
     #[must_use]
     pub fn new(workload: &Workload, load: Load, seed: u64, fixed: Option<Vec<u32>>) -> Self {
+        let fixed = if load == Load::Recorded { fixed.or_else(|| Some(workload.by_start())) } else { fixed };
         let mut arrivals = Self {
             load,
             seed,
@@ -54,66 +63,33 @@ impl Arrivals {
             drawn: 0,
             scheduled: VecDeque::new(),
             last_poisson: 0,
-            recorded: Vec::new(),
         };
         match load {
             Load::Closed { sessions, ramp } => {
-                let starts = (0..sessions).map(|slot| Picos::from(slot) * ramp / Picos::from(sessions.max(1)));
-                arrivals.scheduled.extend(starts);
+                for slot in 0..sessions {
+                    let start = i128::from(slot) * i128::from(ramp) / i128::from(sessions.max(1));
+                    arrivals.schedule(Picos::try_from(start).unwrap_or(ramp), workload);
+                }
             }
-            Load::Poisson { .. } => arrivals.schedule_poisson(),
+            Load::Poisson { .. } => arrivals.schedule_poisson(workload),
             Load::Recorded => {
-                let fixed = arrivals.fixed.take();
-                arrivals.recorded = fixed.unwrap_or_else(|| workload.by_start());
-                let starts = arrivals.recorded.iter().map(|&session| {
+                let recorded = arrivals.fixed.clone().unwrap_or_default();
+                for session in recorded {
                     let start = workload.sessions[index(session)].start;
-                    if start == NEVER { 0 } else { start }
-                });
-                arrivals.scheduled.extend(starts);
+                    arrivals.schedule(if start == NEVER { 0 } else { start }, workload);
+                }
             }
         }
         arrivals
     }
 
-    fn schedule_poisson(&mut self) {
-        if let Load::Poisson { sessions_per_s } = self.load {
-            let number = self.drawn + self.scheduled.len() as u64;
-            let gap = exponential(self.seed, Stream::Arrival, [number, 0, 0]) / sessions_per_s;
-            #[expect(clippy::cast_possible_truncation, reason = "rates are checked to keep gaps far below the clock's range")]
-            let gap = (gap * PICOS_PER_SECOND).round() as Picos;
-            self.last_poisson = self.last_poisson.saturating_add(gap);
-            self.scheduled.push_back(self.last_poisson);
-        }
-    }
-
-    /// When the next session starts, if that is known.
-    #[must_use]
-    pub fn next_time(&self) -> Option<Picos> {
-        let exhausted = self.fixed.as_ref().is_some_and(|fixed| self.drawn >= fixed.len() as u64);
-        if exhausted { None } else { self.scheduled.front().copied() }
-    }
-
-    /// In the closed loop an ended session is followed by the next at once.
-    pub fn session_ended(&mut self, now: Picos) {
-        if matches!(self.load, Load::Closed { .. }) {
-            // Later first starts of the ramp may still lie ahead: this one goes before them.
-            let place = self.scheduled.partition_point(|&start| start <= now);
-            self.scheduled.insert(place, now);
-        }
-    }
-
-    /// Takes the arrival due at `now`: the number of the draw and the session.
-    pub fn take(&mut self, now: Picos, workload: &Workload) -> Option<(u64, u32)> {
-        if self.next_time()? > now {
-            return None;
-        }
-        self.scheduled.pop_front();
+    /// Gives the next draw a start, if there is a next draw.
+    fn schedule(&mut self, time: Picos, workload: &Workload) {
         let draw = self.drawn;
-        self.drawn += 1;
+        let place = usize::try_from(draw).unwrap_or(usize::MAX);
         let session = if let Some(fixed) = &self.fixed {
-            fixed[usize::try_from(draw).unwrap_or(usize::MAX)]
-        } else if self.load == Load::Recorded {
-            self.recorded[usize::try_from(draw).unwrap_or(usize::MAX)]
+            let Some(&session) = fixed.get(place) else { return };
+            session
         } else {
             let count = self.order.len() as u64;
             if draw / count != self.epoch {
@@ -122,14 +98,43 @@ impl Arrivals {
             }
             self.order[usize::try_from(draw % count).unwrap_or(0)]
         };
-        self.schedule_poisson();
-        Some((draw, session))
+        self.drawn += 1;
+        let start = Start { time, draw, session };
+        let place = self.scheduled.partition_point(|present| *present < start);
+        self.scheduled.insert(place, start);
     }
 
-    /// Sessions drawn so far.
+    fn schedule_poisson(&mut self, workload: &Workload) {
+        if let Load::Poisson { sessions_per_s } = self.load {
+            let gap = exponential(self.seed, Stream::Arrival, [self.drawn, 0, 0]) / sessions_per_s;
+            #[expect(clippy::cast_possible_truncation, reason = "rates are checked to keep gaps far below the clock's range")]
+            let gap = (gap * PICOS_PER_SECOND).round() as Picos;
+            self.last_poisson = self.last_poisson.saturating_add(gap);
+            self.schedule(self.last_poisson, workload);
+        }
+    }
+
+    /// When the next session starts, if that is known.
     #[must_use]
-    pub const fn drawn(&self) -> u64 {
-        self.drawn
+    pub fn next_time(&self) -> Option<Picos> {
+        self.scheduled.front().map(|start| start.time)
+    }
+
+    /// In the closed loop an ended session is followed by the next draw at once.
+    pub fn session_ended(&mut self, now: Picos, workload: &Workload) {
+        if matches!(self.load, Load::Closed { .. }) {
+            self.schedule(now, workload);
+        }
+    }
+
+    /// Takes the arrival due at `now`: the number of the draw and the session.
+    pub fn take(&mut self, now: Picos, workload: &Workload) -> Option<(u64, u32)> {
+        if self.next_time()? > now {
+            return None;
+        }
+        let start = self.scheduled.pop_front()?;
+        self.schedule_poisson(workload);
+        Some((start.draw, start.session))
     }
 
     /// How often each session of the workload has been drawn, on average.

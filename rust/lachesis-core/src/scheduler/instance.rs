@@ -46,6 +46,8 @@ pub struct Instance {
     pub session: u32,
     /// Number of the draw.
     pub draw: u64,
+    /// How many sessions had started before it.
+    pub arrival: u64,
     /// The GPU that it lives on.
     pub gpu: u16,
     /// Whether it is live.
@@ -63,6 +65,7 @@ pub struct Instance {
 pub struct Instances {
     pool: Vec<Instance>,
     vacant: Vec<u32>,
+    arrivals: u64,
     /// Live sessions.
     pub live: u32,
 }
@@ -79,6 +82,8 @@ impl Instances {
         let requests = workload.requests_of(index(session));
         instance.session = session;
         instance.draw = draw;
+        instance.arrival = self.arrivals;
+        self.arrivals += 1;
         instance.gpu = gpu;
         instance.live = true;
         instance.requests_left = narrow(requests.len());

@@ -167,7 +167,7 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
             return Err(bad(session, "after", number, "empty", "only the first request of a session waits for nobody"));
         }
         let first_use = workload.uses.len();
-        add_uses(c, session, number, row, own_segments, &mut workload.uses)?;
+        let input_uses = add_uses(c, session, number, row, own_segments, &mut workload.uses)?;
         for used in &workload.uses[first_use..] {
             let place = index(used.segment);
             let first_write = used.written > 0 && !std::mem::replace(&mut written_before[place], true);
@@ -178,6 +178,7 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
         let tools = range(&c.tool_offsets, row);
         built.push(Request {
             uses: pair(first_use, workload.uses.len()),
+            input_uses,
             successors: (0, 0),
             tools: pair(tools.start, tools.end),
             closes: (0, 0),
@@ -239,7 +240,8 @@ fn build_segment(c: &Columns, session: usize, number: usize, row: usize, request
     Ok(SegmentSpec { class, closed_by, prompt_key, closed_after, users: 0 })
 }
 
-/// Adds a request's uses: its input's, merged by segment in context order, and its output's segment if the input does not name it.
+/// Adds a request's uses: its input's, merged by segment in context order, and its output's segment if the input does not name it;
+/// returns how many the input names.
 fn add_uses(
     c: &Columns,
     session: usize,
@@ -247,11 +249,12 @@ fn add_uses(
     row: usize,
     segments: &[SegmentSpec],
     uses: &mut Vec<Use>,
-) -> Result<()> {
+) -> Result<u32> {
     let first = uses.len();
+    let mut of_input = 0;
     let output = c.output_segment[row];
-    let named = range(&c.use_offsets, row).map(|place| (c.use_segment[place], c.use_written[place]));
-    for (segment, written) in named.chain([(output, 0)]) {
+    let named = range(&c.use_offsets, row).map(|place| (c.use_segment[place], c.use_written[place], true));
+    for (segment, written, is_input) in named.chain([(output, 0, false)]) {
         let segment = u32::try_from(segment)
             .ok()
             .filter(|&segment| index(segment) < segments.len())
@@ -265,7 +268,8 @@ fn add_uses(
                 .ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
         } else {
             uses.push(Use { segment, written });
+            of_input += u32::from(is_input);
         }
     }
-    Ok(())
+    Ok(of_input)
 }

@@ -65,6 +65,8 @@ pub struct Request {
     pub closes: (u32, u32),
     /// Where the segments whose carried write happens at its end lie.
     pub carries: (u32, u32),
+    /// How many of its uses its input names: all, or all but the last, the output's.
+    pub input_uses: u32,
     /// The segment that its output goes to.
     pub output_segment: u32,
     /// Tokens that it emits.
