@@ -174,6 +174,19 @@ def test_a_carried_write_that_cannot_be_had_joins_the_suffix(hbf_blocks: int, ad
     }
 
 
+def test_what_is_being_carried_is_not_reclaimed():
+    # hbm-first with 3 + 1 blocks. At 120 the list is laden (2 blocks), prompt (1); one HBF block is
+    # free. The 5 carried tokens take it (fallback), then the laden segment's tail, in HBM. At 170
+    # all is resident; the next turn's first token takes the laden segment's other block.
+    result = replay(TURNS, hbm_blocks=3, hbf_blocks=1)
+    assert result.requests[0, 1] == times(170, 170, 180, 180)
+    assert result.materialised == tokens(
+        prompt=[4, 0], reasoning_laden=[6, 0], reasoning_stripped=[1, 4]
+    )
+    assert result.rematerialised == tokens()
+    assert (result.fallbacks, result.reclaimed_blocks) == (1, 2)
+
+
 def test_a_block_falls_back_and_is_flushed():
     # One HBM block takes tokens 1-4, HBF the rest: 2 written, 2 + 1 decoded. Every step writes to
     # HBF: 10 + 7 each. With synchronous landing the first also flushes the 2 written tokens.
@@ -264,6 +277,27 @@ def test_the_head_of_the_queue_takes_blocks_only_when_nothing_can_happen():
     assert result.session_losses == 1
     assert result.requests[1, 0] == times(1, 220, 230, 230)
     assert result.requests[0, 1] == times(120, 230, 240, 240)
+
+
+def test_the_head_is_tried_again_at_the_step_after_blocks_were_lost():
+    # 5 HBF blocks. At 100 S1 takes 2 and is over; A takes 2, and a third for its token 9. C needs
+    # one and waits from 105. A's token 13, at 140, finds none: S loses 2, A takes 1. C is admitted
+    # at the next boundary, 150, and both end at 166. S2: 8 tokens again, 1200-1210.
+    idle = Session(
+        [Request([], [(0, 8)], 0, 0), Request([(0, "user", 1000)], [(0, 0)], 0, 1)],
+        [Segment("lead")],
+    )
+    result = replay(
+        idle, one_request(8, 6), one_request(1, 1, start_ps=5), policy="hbf-only", hbf_blocks=5
+    )
+    assert result.requests == {
+        (0, 0): {"ready": 0, "admitted": 100, "end": 100},
+        (1, 0): times(0, 100, 110, 166),
+        (2, 0): times(5, 150, 166, 166),
+        (0, 1): times(1100, 1200, 1210, 1210),
+    }
+    assert (result.session_losses, result.preemptions) == (1, 0)
+    assert result.rematerialised == tokens(lead=[0, 8])
 
 
 def test_a_session_that_ends_is_replaced_at_once():
