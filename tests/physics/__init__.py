@@ -1,0 +1,1 @@
+"""The engine against closed forms, hand-worked cases and published figures."""
