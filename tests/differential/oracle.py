@@ -72,11 +72,10 @@ class Simulator:
         while self.events or self.step_end is not None:
             times = [event[0] for event in self.events]
             self.now = min(times if self.step_end is None else [*times, self.step_end])
-            boundary = self.step_end in (None, self.now)
             if self.step_end == self.now:
                 self.end_step()
             self.fire_events()
-            if boundary:
+            if self.step_end in (None, self.now):  # a step boundary
                 self.admit()
                 self.draw_blocks()
                 self.start_step()

@@ -147,7 +147,7 @@ def test_a_change_of_one_figure_does_not_pass(change: str):
     session = Session(
         [
             Request([], [(0, 6), (1, 4)], 1, 5),
-            Request([(0, "user", 3)], [(0, 0), (2, 7), (3, 2)], 3, 9),
+            Request([(0, "user", 3)], [(0, 0), (2, 7)], 3, 9),
         ],
         [
             Segment("prompt", prefix_key=0),
@@ -158,7 +158,7 @@ def test_a_change_of_one_figure_does_not_pass(change: str):
     )
     config = Config(
         gpus=1,
-        hbm_blocks=3,
+        hbm_blocks=2,
         hbf_blocks=20,
         slots=2,
         ttft_ref_ps=10,

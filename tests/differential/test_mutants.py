@@ -58,6 +58,10 @@ MUTANTS = {
         "if any(again + new for _, again, new",
         "if any(new for _, _, new",
     ),
+    "ready requests of one instant queue by draw alone": (
+        "gpu.queue.append((self.now, run.key, run))",
+        "gpu.queue.append((self.now, (run.key[0], -run.key[1]), run))",
+    ),
     "the queue is last come, first served": ("min(gpu.queue)", "max(gpu.queue)"),
     "one slot more": (
         "len(gpu.running) < self.config.slots",
@@ -78,6 +82,10 @@ MUTANTS = {
         "self.events.append((self.now + 1, TIMER, run.key, run))\n\n    def lose_a_session",
     ),
     "the oldest session loses": ("in reversed(gpu.sessions)", "in gpu.sessions"),
+    "what the head uses is lost as well": (
+        "kept = spared.segments + self.reclaim_list(gpu)",
+        "kept = self.reclaim_list(gpu)",
+    ),
     "one block is lost instead of all": ("for _ in s.blocks if", "for _ in s.blocks[:1] if"),
     "the most recent is reclaimed": ("self.reclaim_list(gpu)[0]", "self.reclaim_list(gpu)[-1]"),
     "held prompts are reclaimed": ("s.prefix_tokens and not s.holders", "s.prefix_tokens"),
