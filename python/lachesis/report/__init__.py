@@ -1,0 +1,1 @@
+"""Results for people: tables, sentences and plots. Reads results, never the engine."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 from lachesis.simulate import Comparison, Replay
 
@@ -42,15 +42,30 @@ def warnings_on(comparison: Comparison, replay: Replay) -> list[str]:
 
 
 def _repeats(comparison: Comparison, replay: Replay) -> str:
-    repeats: float = replay.measured["repeats"]
-    if replay.load.kind == "recorded" or repeats <= 1.0:
+    if replay.load.kind == "recorded":
         return ""
-    sessions = len(comparison.trace)
-    times = f"{repeats:.1f}" if repeats < 2.0 else f"{repeats:,.0f}"
+    return repeats_note(len(comparison.trace), [replay.measured["repeats"]])
+
+
+def repeats_note(sessions: int, repeats: Sequence[float]) -> str:
+    """How often each session of a trace was drawn, where that is more than once; else "".
+
+    Example:
+        >>> repeats_note(58, [11.8])
+        '58 sessions repeat for ever in the replay: each was drawn about 12 times'
+        >>> repeats_note(1, [1.4, 2.6]), repeats_note(58, [0.4])
+        ('1 session repeats for ever in the replay: it was drawn about 1.4 to 3 times', '')
+    """
+    if max(repeats) <= 1.0:
+        return ""
+    ends = dict.fromkeys(_times(end) for end in (min(repeats), max(repeats)))
     what = "1 session repeats" if sessions == 1 else f"{sessions:,} sessions repeat"
-    where = "in the closed loop" if replay.load.kind == "closed" else "in the stream of arrivals"
     which = "it" if sessions == 1 else "each"
-    return f"{what} for ever {where}: {which} was drawn about {times} times"
+    return f"{what} for ever in the replay: {which} was drawn about {' to '.join(ends)} times"
+
+
+def _times(repeats: float) -> str:
+    return f"{repeats:.1f}" if repeats < 2.0 else f"{repeats:,.0f}"
 
 
 def _small_corpus(comparison: Comparison, replay: Replay) -> str:
@@ -104,13 +119,10 @@ def _not_settled(comparison: Comparison, replay: Replay) -> str:
         end = f"{stopping.turnovers:g} turnovers of the live sessions"
     if not replay.policy.frees_at_boundaries and whole["reclaimed_blocks"] == 0:
         return f"not settled: memory had not filled after {end}"
-    mean, half_width = measured["hbf_tokens_per_s"]
-    if mean > 0.0 and math.isfinite(half_width):
-        return (
-            f"not settled after {end}: device-years are known to ±{half_width / mean:.1%} or "
-            f"worse (asked for ±{stopping.precision:.1%})"
-        )
-    return f"not settled after {end}"
+    return (
+        f"not settled after {end}: write rates may still drift, and device-years are not known to "
+        f"the ±{100 * stopping.precision:g} % asked for"
+    )
 
 
 def _pressed(replay: Replay) -> str:

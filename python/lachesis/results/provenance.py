@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
@@ -40,7 +41,7 @@ def provenance(
     plan, trace = comparison.plan, comparison.trace
     return {
         "version": __version__,
-        "command": " ".join(command),
+        "command": shlex.join(command),
         "seed": plan.seed,
         "config_sha256": config_sha256(comparison),
         "trace_sha256": trace.sha256,

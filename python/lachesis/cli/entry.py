@@ -1,0 +1,126 @@
+"""From arguments to an exit code: the commands, and every way in which they can end.
+
+0 well; 1 a fault of ours; 2 a mistake of the user's; 130 Ctrl-C; 141 the reader of our output left.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Group
+
+from lachesis import __version__
+from lachesis.cli.terminal import EXIT_BROKEN_PIPE, console, silence_stdout
+from lachesis.errors import EXIT_INTERNAL, EXIT_USER, LachesisError
+
+EXIT_INTERRUPTED = 130
+
+_HELP = """How long does high-bandwidth flash last under your agents' KV cache?
+
+TRACE is a file or folder of agent logs, a NAME.trace, or a built-in corpus.
+"""
+_EPILOGUE = "Exit codes: 0 well, 1 a fault of ours, 2 a mistake of yours, 130 interrupted."
+
+
+def build_app() -> App:
+    """All commands; what a command needs is imported when it is called."""
+    app = App(
+        name="lachesis",
+        help=_HELP,
+        help_epilogue=_EPILOGUE,
+        version=__version__,
+        help_format="plaintext",
+        console=console(),
+        error_console=console(stderr=True),
+        group_commands=Group("Commands", sort_key=0),
+        result_action="return_none",
+        suppress_keyboard_interrupt=False,
+    )
+    # The texts stand here too, so that the list of commands imports none of them.
+    app.command(
+        "lachesis.cli.run:run",
+        name="run",
+        help="Replay traces under placement policies; say how long the flash lasts.",
+        usage="Usage: lachesis run TRACE... [OPTIONS]",
+    )
+    app.command(
+        "lachesis.cli.presets:presets",
+        name="presets",
+        help="List models, GPUs, memories, flash, policies and corpora, with sources.",
+        usage="Usage: lachesis presets [KIND [NAME]]",
+    )
+    app.command(_trace_app())
+    return app
+
+
+def _trace_app() -> App:
+    trace = App(
+        name="trace",
+        help="Read agent logs into a trace, check one, or generate a corpus anew.",
+        version_flags=[],
+        help_format="plaintext",
+    )
+    trace.command(
+        "lachesis.cli.trace_import:import_trace",
+        name="import",
+        help="Read agent logs into one trace; say what was found, filled in and left out.",
+        usage="Usage: lachesis trace import SOURCE... -o NAME.trace [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_check:validate_trace",
+        name="validate",
+        help="Check every rule of a trace; the first that is broken is named with its place.",
+        usage="Usage: lachesis trace validate TRACE... [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_generate:generate_trace",
+        name="generate",
+        help="Generate a built-in corpus, with another seed or size; equal seeds, equal traces.",
+        usage="Usage: lachesis trace generate CORPUS -o NAME.trace [OPTIONS]",
+    )
+    return trace
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors become one line on standard error."""
+    debug = "--debug" in arguments
+    if hasattr(sys.stdout, "reconfigure"):
+        # A terminal that cannot show a character gets a question mark instead of an error.
+        sys.stdout.reconfigure(errors="replace")
+        sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        build_app()(list(arguments), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else EXIT_INTERNAL
+    except KeyboardInterrupt:
+        return _fail("interrupted", EXIT_INTERRUPTED, debug=debug, prefix="")
+    except LachesisError as error:
+        return _fail(str(error), error.exit_code, debug=debug)
+    except CycloptsError as error:
+        return _fail(_usage_message(error), EXIT_USER, debug=debug)
+    except Exception as error:
+        # Whatever is left is a fault of ours, and still takes one line.
+        said = f"internal error: {type(error).__name__}: {error}"
+        if not debug:
+            said += " (run with --debug for the traceback)"
+        return _fail(said, EXIT_INTERNAL, debug=debug)
+    return os.EX_OK
+
+
+def _fail(message: str, code: int, *, debug: bool, prefix: str = "error: ") -> int:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"lachesis: {prefix}{' '.join(message.split())}\n")
+    return code
+
+
+def _usage_message(error: CycloptsError) -> str:
+    message = " ".join(str(error).split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see lachesis --help)"

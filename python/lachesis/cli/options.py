@@ -1,0 +1,55 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+INPUT = Group("Input", sort_key=1)
+HARDWARE = Group("Model and hardware", sort_key=2)
+LOAD = Group("Policies and load", sort_key=3)
+MEASUREMENT = Group("Measurement", sort_key=4)
+OUTPUT = Group("Output", sort_key=5)
+
+Format = Annotated[
+    str | None,
+    Parameter(
+        "--format",
+        metavar="NAME",
+        group=INPUT,
+        help="Read every file in this format; recognised if left out.",
+    ),
+]
+Map = Annotated[
+    list[str] | None,
+    Parameter(
+        "--map",
+        metavar="OURS=THEIRS",
+        group=INPUT,
+        negative="",
+        help="A table's column under another name, such as session=trace_id.",
+    ),
+]
+Json = Annotated[
+    str | None,
+    Parameter(
+        "--json",
+        metavar="FILE",
+        group=OUTPUT,
+        allow_leading_hyphen=True,
+        help="Write JSON to a file; - for standard output (all else then goes to standard error).",
+    ),
+]
+Quiet = Annotated[
+    bool,
+    Parameter(
+        "--quiet", show_default=False, group=OUTPUT, negative="", help="No tables and no progress."
+    ),
+]
+Debug = Annotated[
+    bool,
+    Parameter(
+        "--debug", show_default=False, group=OUTPUT, negative="", help="Show tracebacks of errors."
+    ),
+]

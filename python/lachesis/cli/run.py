@@ -1,0 +1,180 @@
+"""``lachesis run``: a trace in, device-years out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lachesis.cli.options import (
+    HARDWARE,
+    INPUT,
+    LOAD,
+    MEASUREMENT,
+    OUTPUT,
+    Debug,
+    Format,
+    Json,
+    Map,
+    Quiet,
+)
+
+# Defaults of named presets are those of `lachesis.presets.Settings.choose`; None leaves them to it.
+Name = str | None
+
+
+def run(
+    *traces: Annotated[
+        str, Parameter(group=INPUT, help="Files, folders, NAME.trace, or names of corpora; joined.")
+    ],
+    format: Format = None,
+    map: Map = None,
+    model: Annotated[
+        str, Parameter(metavar="NAME", group=HARDWARE, help="Model preset, or a TOML file of one.")
+    ] = "llama-4-maverick",
+    memory: Annotated[
+        Name,
+        Parameter(
+            metavar="H/F",
+            group=HARDWARE,
+            help="Split h/f of the slots over HBM and HBF; 8/8* is the daisy chain. [default: 2/6]",
+        ),
+    ] = None,
+    hardware: Annotated[
+        str, Parameter(metavar="NAME", group=HARDWARE, help="GPU preset, or a TOML file of one.")
+    ] = "rubin-hbf",
+    flash: Annotated[
+        str, Parameter(metavar="NAME", group=HARDWARE, help="Flash preset, or a TOML file of one.")
+    ] = "hbf-slc",
+    config: Annotated[
+        Name,
+        Parameter(
+            metavar="FILE", group=HARDWARE, help="TOML file of preset values, keys as for --set."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        Parameter(
+            "--set",
+            metavar="KEY=VALUE",
+            group=HARDWARE,
+            negative="",
+            help="Change one preset value, such as flash.pe_cycles=30000.",
+        ),
+    ] = None,
+    step_time: Annotated[
+        Name,
+        Parameter(
+            metavar="SECONDS",
+            group=HARDWARE,
+            help="A constant step, in seconds, instead of pricing.",
+        ),
+    ] = None,
+    step_overhead: Annotated[
+        Name,
+        Parameter(
+            metavar="TIME", group=HARDWARE, help="Fixed part of every priced step, such as 35ms."
+        ),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        Parameter(
+            "--policy",
+            metavar="NAME",
+            group=LOAD,
+            negative="",
+            help="Placement policy; repeatable. [default: hbm-first and lachesis-deterministic]",
+        ),
+    ] = None,
+    load: Annotated[
+        str,
+        Parameter(
+            metavar="LOAD",
+            group=LOAD,
+            help="Live sessions N; auto (the most that the SLO admits under "
+            "hbm-first), each (under each policy), poisson:RATE, or recorded.",
+        ),
+    ] = "auto",
+    slo: Annotated[
+        Name,
+        Parameter(metavar="NAME", group=LOAD, help="SLO preset: tight or loose. [default: tight]"),
+    ] = None,
+    tpot: Annotated[
+        Name,
+        Parameter(
+            metavar="TIME", group=LOAD, help="Limit of p99 TPOT, such as 60ms, instead of --slo."
+        ),
+    ] = None,
+    ttft: Annotated[
+        Name,
+        Parameter(
+            metavar="TIME", group=LOAD, help="Limit of p99 TTFT, such as 2s, instead of --slo."
+        ),
+    ] = None,
+    turn_end: Annotated[
+        Literal["last-output", "next-message"] | None,
+        Parameter(group=LOAD, help="When a turn's context ends. [default: last-output]"),
+    ] = None,
+    seed: Annotated[
+        int, Parameter(metavar="N", group=MEASUREMENT, help="Seed of all random draws.")
+    ] = 1,
+    precision: Annotated[
+        str,
+        Parameter(
+            metavar="SHARE", group=MEASUREMENT, help="Half-width of the 95 % interval to reach."
+        ),
+    ] = "2%",
+    turnovers: Annotated[
+        float,
+        Parameter(
+            metavar="N",
+            group=MEASUREMENT,
+            help="End after so many times the load in ended sessions.",
+        ),
+    ] = 40.0,
+    horizon: Annotated[
+        str, Parameter(metavar="TIME", group=MEASUREMENT, help="End after so much simulated time.")
+    ] = "60d",
+    cold: Annotated[
+        bool,
+        Parameter(
+            group=MEASUREMENT,
+            negative="",
+            show_default=False,
+            help="Start hbm-first from an empty memory.",
+        ),
+    ] = False,
+    threads: Annotated[
+        int | None,
+        Parameter(
+            metavar="N",
+            group=MEASUREMENT,
+            help="Policies replayed at once; changes no result. [default: cores]",
+        ),
+    ] = None,
+    json: Json = None,
+    plot: Annotated[
+        Name,
+        Parameter(
+            metavar="FILE", group=OUTPUT, help="Draw the result: a name in .png, .svg or .pdf."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Replay traces on a decode node with HBM and flash; say how long the flash lasts."""
+    # What a run needs takes a third of a second to import, and --help needs none of it.
+    from lachesis.cli.run_job import execute_run
+    from lachesis.cli.run_options import RunOptions
+
+    execute_run(
+        RunOptions(
+            traces=traces, format=format, map=tuple(map or ()), model=model, memory=memory,
+            hardware=hardware, flash=flash, config=config, set=tuple(set_ or ()),
+            step_time=step_time, step_overhead=step_overhead,
+            policies=tuple(policy or ()), load=load, slo=slo, tpot=tpot, ttft=ttft,
+            turn_end=turn_end, seed=seed, precision=precision, turnovers=turnovers,
+            horizon=horizon, cold=cold,
+        ),
+        threads=threads, json=json, plot=plot, quiet=quiet,
+    )  # fmt: skip

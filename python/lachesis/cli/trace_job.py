@@ -1,0 +1,155 @@
+"""Carries out the ``lachesis trace`` commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from lachesis import __version__
+from lachesis.cli.json_output import check_json, table_console, write_json
+from lachesis.cli.quantities import parse_pairs
+from lachesis.errors import InputError
+from lachesis.report.run_summary import quality_sentences
+from lachesis.results import to_json
+from lachesis.results.provenance import trace_summary
+from lachesis.traces import ReadOptions, Trace, open_trace
+from lachesis.traces.generator import corpora, generate
+
+#: Counts of a trace's quality that are repairs, with how each is told.
+_REPAIRS = {
+    "recounted": "requests recounted",
+    "inferred": "requests inferred",
+    "dropped": "rows dropped",
+    "adjusted": "adjusted",
+    "filled": "values filled in",
+    "orphan_subagents": "sub-agents without a lead",
+}
+
+
+def import_sources(
+    sources: Sequence[str],
+    *,
+    output: str,
+    format: str | None,
+    map: Sequence[str],
+    strict: bool,
+    json: str | None,
+    quiet: bool,
+) -> None:
+    """Read, refuse repairs if strict, save, report.
+
+    Raises:
+        InputError: whatever cannot be read or written, or was repaired under `strict`.
+    """
+    check_json(json)
+    _check_trace_output(output)
+    trace = _read(sources, format, map)
+    if strict:
+        _refuse_repairs(trace)
+    trace.save(output)
+    _report(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+
+
+def check_traces(
+    traces: Sequence[str],
+    *,
+    format: str | None,
+    map: Sequence[str],
+    json: str | None,
+    quiet: bool,
+) -> None:
+    """Read, which checks every rule, and report.
+
+    Raises:
+        InputError: the first rule that is broken.
+    """
+    check_json(json)
+    trace = _read(traces, format, map)
+    _report(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
+
+
+def generate_corpus(
+    corpus: str, *, output: str, seed: int | None, scale: float, json: str | None, quiet: bool
+) -> None:
+    """Generate, save, report.
+
+    Raises:
+        InputError: an unknown corpus, a seed or scale out of range, or no place to write.
+    """
+    check_json(json)
+    _check_trace_output(output)
+    if corpus not in corpora.names():
+        raise InputError(
+            f"must be one of {', '.join(corpora.names())}", field="CORPUS", value=corpus
+        )
+    trace = generate(corpus, seed, scale)
+    trace.save(output)
+    _report(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+
+
+def _read(names: Sequence[str], format: str | None, map: Sequence[str]) -> Trace:
+    if not names:
+        raise InputError("name at least one file or folder", field="TRACE")
+    columns = parse_pairs(list(map), "--map", "OURS=THEIRS")
+    return open_trace(*names, format=format, options=ReadOptions(columns=columns))
+
+
+def _check_trace_output(output: str) -> None:
+    """What `Trace.save` would refuse, before the work."""
+    place = Path(output)
+    if place.suffix != ".trace":
+        raise InputError("a trace's name ends in .trace", path=output)
+    if not place.parent.is_dir():
+        raise InputError(f"cannot be written: no folder {place.parent}", path=output)
+
+
+def _refuse_repairs(trace: Trace) -> None:
+    quality = trace.quality.to_json()
+    told = [
+        f"{count:,} {words}" for key, words in _REPAIRS.items() if (count := _total(quality[key]))
+    ]
+    if told:
+        raise InputError(f"--strict allows no repair: {', '.join(told)}", path=trace.source)
+
+
+def _total(counts: int | dict[str, Any]) -> int:
+    if isinstance(counts, dict):
+        return sum(_total(count) for count in counts.values())
+    return counts
+
+
+def _report(trace: Trace, *, json: str | None, quiet: bool, done: str, output: str | None) -> None:
+    document = {"schema": 1, "version": __version__, "output": output, **trace_summary(trace)}
+    write_json(json, to_json(document))
+    if quiet:
+        return
+    screen = table_console(json)
+    screen.print(Text(trace.source))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, count in _counts(trace).items():
+        table.add_row(name, f"{count:,}")
+    screen.print(table)
+    for sentence in quality_sentences(document["quality"]):
+        screen.print(Text(sentence))
+    screen.print(Text(done))
+
+
+def _counts(trace: Trace) -> dict[str, int]:
+    import pyarrow.compute as pc
+
+    written = trace.spans.filter(trace.spans["written"])
+    return {
+        "sessions": len(trace),
+        "requests": trace.requests.num_rows,
+        "segments": trace.segments.num_rows,
+        "spawned agents": trace.spawns.num_rows,
+        "input tokens": int(pc.sum(trace.spans["tokens"]).as_py() or 0),
+        "input tokens written": int(pc.sum(written["tokens"]).as_py() or 0),
+        "output tokens": int(pc.sum(trace.requests["output_tokens"]).as_py() or 0),
+    }
