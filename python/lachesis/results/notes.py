@@ -100,10 +100,13 @@ def _slo_missed(comparison: Comparison, replay: Replay) -> str:
         over, timed = window[f"over_{name}"], window[f"timed_{name}"]
         if over * 100 > timed:
             told.append(
-                f"{over / timed:.1%} of requests take longer than {name.upper()} "
+                f"{over / timed:.2%} of requests take longer than {name.upper()} "
                 f"{seconds_text(limit_s)}"
             )
-    return f"misses the SLO at this load: {' and '.join(told)} (1 % may)"
+    search = comparison.search_of(replay.policy.name)
+    searched = search is not None and search.policy == replay.policy.name and search.sessions > 0
+    why = "; the search for the load measured a shorter window" if searched else ""
+    return f"misses the SLO at this load: {' and '.join(told)} (1 % may){why}"
 
 
 def _not_settled(comparison: Comparison, replay: Replay) -> str:

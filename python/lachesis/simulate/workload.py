@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lachesis import _engine
+from lachesis.errors import InputError
 from lachesis.simulate.faults import engine_errors
 from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass, ToolClass
 from lachesis.traces.trace import Trace
@@ -24,8 +25,13 @@ _TOOL_NUMBERS = {name: number for number, name in enumerate(TOOL_CLASSES)}
 Ints = NDArray[np.int64]
 
 
-def to_workload(trace: Trace) -> _engine.Workload:
+def to_workload(trace: Trace, *, recorded: bool = False) -> _engine.Workload:
     """The engine's workload of a trace.
+
+    Args:
+        trace: validated.
+        recorded: whether sessions are to arrive as recorded. Other loads need no recorded starts,
+            so that none can be missing or too far apart for them.
 
     Raises:
         InputError: the trace breaks a rule that only the replay needs; names session and row.
@@ -37,10 +43,10 @@ def to_workload(trace: Trace) -> _engine.Workload:
     """
     names = trace.sessions["session"].to_pylist()
     with engine_errors(trace.source, names):
-        return _engine.Workload(**workload_columns(trace))
+        return _engine.Workload(**workload_columns(trace, recorded=recorded))
 
 
-def workload_columns(trace: Trace) -> dict[str, NDArray[Any]]:
+def workload_columns(trace: Trace, *, recorded: bool = False) -> dict[str, NDArray[Any]]:
     """The columns that `_engine.Workload` takes.
 
     Rows of every table are put in the order of ``sessions``; several spans of a request in one
@@ -53,9 +59,10 @@ def workload_columns(trace: Trace) -> dict[str, NDArray[Any]]:
     request_session = _session_numbers(requests, sessions)
     count = len(sessions)
 
-    starts = _floats(requests["start_s"])
     request_offsets = _offsets(request_session, count)
-    first = request_offsets[:-1]
+    starts_s = np.full(count, np.nan)
+    if recorded:
+        starts_s = _recorded_starts(trace, _floats(requests["start_s"])[request_offsets[:-1]])
     after = requests["after"].combine_chunks()
     edges = after.flatten()
     tools = requests["tools"].combine_chunks()
@@ -64,7 +71,7 @@ def workload_columns(trace: Trace) -> dict[str, NDArray[Any]]:
     return {
         "session_request_offsets": request_offsets,
         "session_segment_offsets": _offsets(_session_numbers(segments, sessions), count),
-        "session_start_s": starts[first] if len(starts) else starts,
+        "session_start_s": starts_s,
         "edge_offsets": _list_offsets(after),
         "edge_request": edges.field("request").to_numpy(zero_copy_only=False).astype(np.int32),
         "edge_kind": _numbers(edges.field("kind"), _EDGE_NUMBERS),
@@ -83,8 +90,21 @@ def workload_columns(trace: Trace) -> dict[str, NDArray[Any]]:
     }
 
 
+def _recorded_starts(trace: Trace, starts_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Seconds from the earliest start of a session to each; clocks count from anywhere."""
+    missing = np.isnan(starts_s)
+    if missing.any():
+        raise InputError(
+            "has no start_s, which a recorded load needs of every session",
+            path=trace.source,
+            row=f"session {trace.sessions['session'][int(np.argmax(missing))]}, request 0",
+        )
+    return np.asarray(starts_s - starts_s.min(), dtype=np.float64)
+
+
 def _session_numbers(table: pa.Table, sessions: pa.Array) -> Ints:
-    return pc.index_in(table["session"], value_set=sessions).to_numpy().astype(np.int64)
+    found = pc.index_in(table["session"], value_set=sessions).to_numpy()
+    return np.asarray(found, dtype=np.int64)
 
 
 def _sorted(table: pa.Table, sessions: pa.Array, keys: list[str]) -> pa.Table:
@@ -124,7 +144,7 @@ def _numbers(column: pa.Array | pa.ChunkedArray, numbers: dict[str, int]) -> NDA
 
 
 def _prompt_numbers(keys: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Shared prompts numbered by their sorted keys, so that the order of sessions does not matter."""
+    """Shared prompts numbered by their sorted keys: the order of sessions must not matter."""
     distinct = pa.array(sorted(pc.unique(keys).drop_null().to_pylist()), pa.string())
     found = pc.fill_null(pc.index_in(keys, value_set=distinct, skip_nulls=True), -1)
     return np.asarray(found.combine_chunks().to_numpy(zero_copy_only=False)).astype(np.int32)
