@@ -50,7 +50,9 @@ pub enum Error {
         available: u64,
     },
     /// The simulated clock would pass 106 days.
-    #[error("the simulated time passes 106 days, the range of the clock; use a shorter horizon or a higher load")]
+    #[error(
+        "the simulated time passes 106 days, the range of the clock; use a shorter horizon or a higher load"
+    )]
     ClockRange,
     /// The block id was never handed out by this pool.
     #[error("block {0} is unknown: the pool has no such block")]

@@ -21,7 +21,7 @@ pub const NEVER: Picos = Picos::MAX;
 #[must_use]
 pub fn seconds_to_picos(seconds: f64) -> Option<Picos> {
     let picos = (seconds * PICOS_PER_SECOND).round();
-    (picos >= 0.0 && picos < 9.2e18).then(|| {
+    (0.0..9.2e18).contains(&picos).then(|| {
         #[expect(clippy::cast_possible_truncation, reason = "the range was checked on the line above")]
         let exact = picos as Picos;
         exact

@@ -54,7 +54,9 @@ fn unknown<T>(what: &str, value: &str) -> PyResult<T> {
 impl RunConfig {
     pub(crate) fn into_core(self) -> PyResult<Config> {
         let load = match self.load.kind.as_str() {
-            "closed" => Load::Closed { sessions: self.load.sessions, ramp: picos("ramp_s", self.load.ramp_s)? },
+            "closed" => {
+                Load::Closed { sessions: self.load.sessions, ramp: picos("ramp_s", self.load.ramp_s)? }
+            }
             "poisson" => Load::Poisson { sessions_per_s: self.load.sessions_per_s },
             "recorded" => Load::Recorded,
             other => return unknown("load", other),
@@ -108,7 +110,8 @@ impl RunPolicy {
             let tiers: Option<Vec<Tier>> =
                 targets.iter().map(|&tier| Tier::ALL.get(usize::from(tier)).copied()).collect();
             let tiers: Option<[Tier; CLASSES]> = tiers.and_then(|tiers| tiers.try_into().ok());
-            let tiers = tiers.ok_or_else(|| PyValueError::new_err("targets must be 0 or 1 for each of the 7 classes"))?;
+            let tiers = tiers
+                .ok_or_else(|| PyValueError::new_err("targets must be 0 or 1 for each of the 7 classes"))?;
             return Ok(Box::new(ClassMap::new(self.name, tiers)));
         }
         Ok(match self.name.as_str() {
@@ -137,9 +140,11 @@ impl RunStop {
         let horizon = picos("horizon_s", self.horizon_s)?;
         Ok(match self.kind.as_str() {
             "drained" => Stop::Drained,
-            "settled" => {
-                Stop::Settled { precision: self.precision, horizon_turnovers: self.measured_turnovers, horizon }
-            }
+            "settled" => Stop::Settled {
+                precision: self.precision,
+                horizon_turnovers: self.measured_turnovers,
+                horizon,
+            },
             "fixed" => {
                 Stop::Fixed { warm_up: self.warm_up_turnovers, measured: self.measured_turnovers, horizon }
             }

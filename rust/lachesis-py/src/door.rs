@@ -10,7 +10,12 @@ use crate::config::{RunConfig, RunPolicy, RunStop};
 use crate::outcome::outcome_to_dict;
 use crate::workload::Workload;
 
-pyo3::create_exception!(_engine, EngineError, PyException, "An error of the core: `kind` names it, `fields` say where.");
+pyo3::create_exception!(
+    _engine,
+    EngineError,
+    PyException,
+    "An error of the core: `kind` names it, `fields` say where."
+);
 
 /// Converts an error of the core; Python's layer adds file and session names.
 pub(crate) fn to_python(error: &Error) -> PyErr {

@@ -64,9 +64,11 @@ pub(crate) fn outcome_to_dict<'py>(py: Python<'py>, outcome: &Outcome) -> PyResu
     dict.set_item("landing_duty", outcome.landing_duty)?;
     dict.set_item("repeats", outcome.repeats)?;
     dict.set_item("live_segments", outcome.live_segments)?;
-    let free: Vec<(u32, u32)> = outcome.free_blocks.iter().map(|free| (free[Tier::Hbm], free[Tier::Hbf])).collect();
+    let free: Vec<(u32, u32)> =
+        outcome.free_blocks.iter().map(|free| (free[Tier::Hbm], free[Tier::Hbf])).collect();
     dict.set_item("free_blocks", free)?;
-    let times = outcome.requests.iter().map(|r| (r.draw, r.request, r.ready, r.admitted, r.first_token, r.end));
+    let times =
+        outcome.requests.iter().map(|r| (r.draw, r.request, r.ready, r.admitted, r.first_token, r.end));
     dict.set_item("requests", PyList::new(py, times.collect::<Vec<_>>())?)?;
     Ok(dict)
 }

@@ -26,12 +26,19 @@ fn tier(name: &str) -> PyResult<Tier> {
 impl BlockPool {
     #[new]
     fn new(hbm_blocks: u32, hbf_blocks: u32) -> PyResult<Self> {
-        let core = lachesis_core::kv::BlockPool::new(hbm_blocks, hbf_blocks).map_err(|error| to_python(&error))?;
+        let core =
+            lachesis_core::kv::BlockPool::new(hbm_blocks, hbf_blocks).map_err(|error| to_python(&error))?;
         Ok(Self { core, drawn: Vec::new() })
     }
 
     #[pyo3(signature = (tier, blocks=1, *, falls_back=true, segment=None))]
-    fn alloc(&mut self, tier: &str, blocks: u32, falls_back: bool, segment: Option<u32>) -> PyResult<Vec<u32>> {
+    fn alloc(
+        &mut self,
+        tier: &str,
+        blocks: u32,
+        falls_back: bool,
+        segment: Option<u32>,
+    ) -> PyResult<Vec<u32>> {
         self.drawn.clear();
         self.core
             .alloc(self::tier(tier)?, blocks, falls_back, segment, &mut self.drawn)

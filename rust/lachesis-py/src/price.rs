@@ -1,8 +1,8 @@
 //! Pricing and wear arithmetic for Python.
 
 use lachesis_core::hw::{
-    Attention, AttentionGroup, GpuSpec, GroupedQuery, Latent, ModelSpec, ReadPath, SparseIndex, TierReads, Window,
-    WindowKind,
+    Attention, AttentionGroup, GpuSpec, GroupedQuery, Latent, ModelSpec, ReadPath, SparseIndex, TierReads,
+    Window, WindowKind,
 };
 use lachesis_core::units::Picos;
 use pyo3::exceptions::PyValueError;
@@ -258,7 +258,10 @@ pub(crate) fn price(model: PriceModel, gpu: PriceGpu, slots: u32) -> PyResult<St
 pub(crate) fn operators(model: PriceModel, batch: u32) -> PyResult<Vec<(&'static str, f64, f64, f64)>> {
     let model = model.into_core()?;
     let list = lachesis_core::hw::operators(&model, f64::from(batch));
-    Ok(list.into_iter().map(|operator| (operator.name, operator.times, operator.flops, operator.bytes)).collect())
+    Ok(list
+        .into_iter()
+        .map(|operator| (operator.name, operator.times, operator.flops, operator.bytes))
+        .collect())
 }
 
 /// Device-years; see `_engine.pyi`.

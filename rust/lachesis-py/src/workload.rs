@@ -79,6 +79,7 @@ impl Workload {
     }
 
     /// Mean time that a session takes when every step takes `tpot_s` and every delay its mean.
+    #[expect(clippy::needless_pass_by_value, reason = "extracted arguments come by value")]
     fn mean_duration_s(&self, tpot_s: f64, ttft_s: f64, tool_mean_s: Vec<f64>, user_mean_s: f64) -> f64 {
         self.core.mean_duration_s(tpot_s, ttft_s, &tool_mean_s, user_mean_s)
     }

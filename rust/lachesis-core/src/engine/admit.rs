@@ -147,7 +147,12 @@ impl Engine<'_> {
             let bound = self.step + window - context % window;
             if bound <= end {
                 let admission = running.admission;
-                self.wheel.schedule(StepEvent { step: bound, admission, slot, kind: StepEventKind::WindowBound });
+                self.wheel.schedule(StepEvent {
+                    step: bound,
+                    admission,
+                    slot,
+                    kind: StepEventKind::WindowBound,
+                });
             }
         }
     }

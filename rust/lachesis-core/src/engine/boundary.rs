@@ -58,7 +58,8 @@ impl Engine<'_> {
             state.ready = state.ready.max(ready);
             state.waits_for -= 1;
             if state.waits_for == 0 {
-                let (time, next) = (state.ready, Waiting { instance: who.instance, request: successor.request });
+                let (time, next) =
+                    (state.ready, Waiting { instance: who.instance, request: successor.request });
                 self.set_timer(next, time, TimerKind::Ready);
             }
         }
@@ -74,7 +75,10 @@ impl Engine<'_> {
             // Calls run in parallel: the slowest counts. A caller without named tools pays nothing.
             (Delay::Drawn, EdgeKind::Tool) => {
                 let calls = self.workload.tools_of(request).iter().enumerate();
-                calls.map(|(call, &class)| delays.tool(seed, draw, who.request, call, class)).max().unwrap_or(0)
+                calls
+                    .map(|(call, &class)| delays.tool(seed, draw, who.request, call, class))
+                    .max()
+                    .unwrap_or(0)
             }
         }
     }

@@ -139,20 +139,29 @@ impl Config {
             return rule("ttft_reference_s", self.ttft_reference.to_string(), "must not be negative");
         }
         match self.load {
-            Load::Closed { sessions: 0, .. } => return rule("load", "0".into(), "must be at least 1 session"),
+            Load::Closed { sessions: 0, .. } => {
+                return rule("load", "0".into(), "must be at least 1 session");
+            }
             Load::Closed { sessions, .. } if sessions > 1 << 24 => {
                 return rule("load", sessions.to_string(), "must be at most 16777216 sessions");
             }
             Load::Poisson { sessions_per_s } if !(1e-6..=1e6).contains(&sessions_per_s) => {
-                return rule("sessions per second", sessions_per_s.to_string(), "must be from 0.000001 to 1000000");
+                return rule(
+                    "sessions per second",
+                    sessions_per_s.to_string(),
+                    "must be from 0.000001 to 1000000",
+                );
             }
             _ => {}
         }
-        let latencies = self.delays.tool_mean_s.iter().chain([&self.delays.user_median_s, &self.delays.user_sigma]);
+        let latencies =
+            self.delays.tool_mean_s.iter().chain([&self.delays.user_median_s, &self.delays.user_sigma]);
         if let Some(value) = latencies.into_iter().find(|value| !(0.0..=1e7).contains(*value)) {
             return rule("delay", value.to_string(), "must be from 0 to 10000000");
         }
-        if let Some(&class) = workload.tools.iter().find(|&&class| usize::from(class) >= self.delays.tool_mean_s.len()) {
+        if let Some(&class) =
+            workload.tools.iter().find(|&&class| usize::from(class) >= self.delays.tool_mean_s.len())
+        {
             return rule("tool class", class.to_string(), "has no mean latency");
         }
         self.cost.validate(self.slots, self.gpus)?;
@@ -172,7 +181,11 @@ impl Config {
     pub fn validate_draws(&self, workload: &Workload) -> Result<()> {
         let unknown = self.draws.iter().flatten().find(|&&session| index(session) >= workload.len());
         unknown.map_or(Ok(()), |session| {
-            Err(Error::Setting { name: "draws", value: session.to_string(), rule: "must name a session of the workload" })
+            Err(Error::Setting {
+                name: "draws",
+                value: session.to_string(),
+                rule: "must name a session of the workload",
+            })
         })
     }
 }

@@ -59,7 +59,8 @@ impl<'w> Engine<'w> {
     pub fn new(workload: &'w Workload, config: Config, policy: Box<dyn Policy>) -> Result<Self> {
         config.validate(workload)?;
         let gpus = config.gpus;
-        let placement = Placement::new(gpus, config.blocks, config.block_tokens, policy, workload.prompt_keys());
+        let placement =
+            Placement::new(gpus, config.blocks, config.block_tokens, policy, workload.prompt_keys());
         let arrivals = Arrivals::new(workload, config.load, config.seed, config.draws.clone());
         let recorder = Recorder::new(&config);
         let mut engine = Self {

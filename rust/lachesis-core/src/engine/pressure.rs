@@ -77,8 +77,8 @@ impl Engine<'_> {
         let spared_segments = self.workload.uses_of(&request);
         let may_lose = |instance: u32, segment: usize, id: SegmentId| {
             let row = self.placement.memory.segment(id);
-            let is_spared =
-                instance == spared.instance && spared_segments.iter().any(|used| index(used.segment) == segment);
+            let is_spared = instance == spared.instance
+                && spared_segments.iter().any(|used| index(used.segment) == segment);
             row.held() > 0 && !row.is_reclaimable() && !row.shared && !is_spared
         };
         let candidates = self.instances.iter_live().filter(|(place, instance)| {

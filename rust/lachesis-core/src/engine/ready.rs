@@ -36,7 +36,13 @@ impl Engine<'_> {
     pub(super) fn set_timer(&mut self, who: Waiting, time: Picos, kind: TimerKind) {
         let instance = self.instances.get(who.instance);
         self.pending_timers[usize::from(instance.gpu)] += 1;
-        self.timers.set(Timer { time, draw: instance.draw, request: who.request, kind, instance: who.instance });
+        self.timers.set(Timer {
+            time,
+            draw: instance.draw,
+            request: who.request,
+            kind,
+            instance: who.instance,
+        });
     }
 
     /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
@@ -78,7 +84,11 @@ impl Engine<'_> {
         let requests = self.workload.requests_of(index(session));
         let turn = requests[index(request)].user_predecessor;
         turn != NONE
-            && self.workload.carries_of(&requests[index(turn)]).iter().any(|carried| carried.segment == segment)
+            && self
+                .workload
+                .carries_of(&requests[index(turn)])
+                .iter()
+                .any(|carried| carried.segment == segment)
     }
 
     /// What the policy is told of a segment.

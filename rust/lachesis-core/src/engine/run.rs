@@ -76,7 +76,7 @@ impl Engine<'_> {
         loop {
             self.begin_step_boundary()?;
             instants += 1;
-            if instants % INSTANTS_PER_CALL == 0 && !observe(self.progress(stop)) {
+            if instants.is_multiple_of(INSTANTS_PER_CALL) && !observe(self.progress(stop)) {
                 return Err(Error::Interrupted);
             }
             if self.is_over(stop) {

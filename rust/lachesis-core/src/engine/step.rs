@@ -106,7 +106,8 @@ impl Engine<'_> {
         for (slot, admission) in self.first_steps.drain(..) {
             let running = self.scheduler.running(slot);
             if running.admission == admission {
-                let state = &mut self.instances.get_mut(running.who.instance).requests[index(running.who.request)];
+                let state =
+                    &mut self.instances.get_mut(running.who.instance).requests[index(running.who.request)];
                 if state.first_token == 0 {
                     state.first_token = self.now;
                 }

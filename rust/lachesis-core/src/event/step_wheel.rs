@@ -47,7 +47,9 @@ impl Default for StepWheel {
 
 /// The slot of a step: its remainder by the number of slots.
 const fn slot_of(step: u64) -> usize {
-    (step % SLOTS as u64) as usize
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder by 4096 fits any index")]
+    let slot = (step % SLOTS as u64) as usize;
+    slot
 }
 
 impl StepWheel {
@@ -86,7 +88,10 @@ impl StepWheel {
 
     /// Moves to `step` and hands over what is due there; nothing may be due in between.
     pub fn advance(&mut self, step: u64, due: &mut Vec<StepEvent>) {
-        debug_assert!(step > self.now && step - self.now < SLOTS as u64, "Invariant: the wheel skips no event");
+        debug_assert!(
+            step > self.now && step - self.now < SLOTS as u64,
+            "Invariant: the wheel skips no event"
+        );
         self.now = step;
         while self.far.peek().is_some_and(|Reverse(event)| event.step - step < SLOTS as u64) {
             if let Some(Reverse(event)) = self.far.pop() {

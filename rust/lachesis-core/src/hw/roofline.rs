@@ -194,35 +194,84 @@ pub fn operators(model: &ModelSpec, b: f64) -> Vec<Operator> {
         let times = group.layers;
         match group.attention {
             Attention::GroupedQuery(a) => {
-                list.push(Operator::gemm("qkv projection", times, e, b, d, (a.heads + a.kv_projections * a.kv_heads) * a.head_dim));
+                list.push(Operator::gemm(
+                    "qkv projection",
+                    times,
+                    e,
+                    b,
+                    d,
+                    (a.heads + a.kv_projections * a.kv_heads) * a.head_dim,
+                ));
                 list.push(Operator::gemm("output projection", times, e, b, a.heads * a.head_dim, d));
             }
             Attention::Latent(a) => {
                 let query = a.heads * (a.qk_nope_dim + a.qk_rope_dim);
                 list.push(Operator::gemm("query down projection", times, e, b, d, a.q_lora_rank));
                 list.push(Operator::gemm("query up projection", times, e, b, a.q_lora_rank, query));
-                list.push(Operator::gemm("latent projection", times, e, b, d, a.kv_lora_rank + a.qk_rope_dim));
+                list.push(Operator::gemm(
+                    "latent projection",
+                    times,
+                    e,
+                    b,
+                    d,
+                    a.kv_lora_rank + a.qk_rope_dim,
+                ));
                 // The up projections of keys and values are absorbed: one small GEMM a head.
                 let heads = times * a.heads;
-                list.push(Operator::gemm("absorbed key projection", heads, e, b, a.qk_nope_dim, a.kv_lora_rank));
+                list.push(Operator::gemm(
+                    "absorbed key projection",
+                    heads,
+                    e,
+                    b,
+                    a.qk_nope_dim,
+                    a.kv_lora_rank,
+                ));
                 list.push(Operator::gemm("absorbed value projection", heads, e, b, a.kv_lora_rank, a.v_dim));
                 list.push(Operator::gemm("output projection", times, e, b, a.heads * a.v_dim, d));
                 if let Some(i) = a.index {
-                    list.push(Operator::gemm("index query projection", times, e, b, a.q_lora_rank, i.heads * i.head_dim));
+                    list.push(Operator::gemm(
+                        "index query projection",
+                        times,
+                        e,
+                        b,
+                        a.q_lora_rank,
+                        i.heads * i.head_dim,
+                    ));
                     list.push(Operator::gemm("index key projection", times, e, b, d, i.head_dim + i.heads));
                 }
             }
         }
     }
     if model.dense_layers > 0.0 {
-        list.push(Operator::gemm("dense up projection", model.dense_layers, e, b, d, model.up_matrices * model.dense_ffn));
+        list.push(Operator::gemm(
+            "dense up projection",
+            model.dense_layers,
+            e,
+            b,
+            d,
+            model.up_matrices * model.dense_ffn,
+        ));
         list.push(Operator::gemm("dense down projection", model.dense_layers, e, b, model.dense_ffn, d));
     }
     if model.moe_layers > 0.0 {
         list.push(Operator::gemm("router", model.moe_layers, e, b, d, model.experts));
         if model.shared_ffn > 0.0 {
-            list.push(Operator::gemm("shared expert up projection", model.moe_layers, e, b, d, model.up_matrices * model.shared_ffn));
-            list.push(Operator::gemm("shared expert down projection", model.moe_layers, e, b, model.shared_ffn, d));
+            list.push(Operator::gemm(
+                "shared expert up projection",
+                model.moe_layers,
+                e,
+                b,
+                d,
+                model.up_matrices * model.shared_ffn,
+            ));
+            list.push(Operator::gemm(
+                "shared expert down projection",
+                model.moe_layers,
+                e,
+                b,
+                model.shared_ffn,
+                d,
+            ));
         }
     }
     list.push(Operator::gemm("language model head", 1.0, e, b, d, model.vocab));
@@ -234,7 +283,8 @@ fn all_to_all(model: &ModelSpec, gpu: &GpuSpec, b: f64) -> f64 {
     if model.moe_layers <= 0.0 || gpu.gpus <= 1.0 {
         return 0.0;
     }
-    let bytes = b * model.experts_per_token * ((gpu.gpus - 1.0) / gpu.gpus) * model.hidden * model.weight_bytes;
+    let bytes =
+        b * model.experts_per_token * ((gpu.gpus - 1.0) / gpu.gpus) * model.hidden * model.weight_bytes;
     2.0 * model.moe_layers * (bytes / gpu.link + gpu.link_latency)
 }
 
@@ -250,7 +300,13 @@ fn experts(model: &ModelSpec, gpu: &GpuSpec, sum_b: f64) -> f64 {
     Operator {
         name: "routed experts",
         times: model.moe_layers,
-        flops: 2.0 * (model.up_matrices + 1.0) * model.hidden * model.expert_ffn * model.experts_per_token * sum_b / gpu.gpus,
+        flops: 2.0
+            * (model.up_matrices + 1.0)
+            * model.hidden
+            * model.expert_ffn
+            * model.experts_per_token
+            * sum_b
+            / gpu.gpus,
         bytes: touched * (model.up_matrices + 1.0) * model.hidden * model.expert_ffn * model.weight_bytes,
     }
     .seconds(gpu)
@@ -279,7 +335,9 @@ fn single_window(model: &ModelSpec) -> Result<Window> {
     let mut found: Option<Window> = None;
     for group in &model.groups {
         let sparse = match group.attention {
-            Attention::Latent(Latent { index: Some(i), .. }) => Some(Window { tokens: i.top_k, kind: WindowKind::Sliding }),
+            Attention::Latent(Latent { index: Some(i), .. }) => {
+                Some(Window { tokens: i.top_k, kind: WindowKind::Sliding })
+            }
             _ => None,
         };
         for window in group.window.into_iter().chain(sparse) {
@@ -304,10 +362,15 @@ pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> Result<StepCost> {
     let node = f64::from(slots) * gpu.gpus;
     let local = |b: u32| {
         let b = f64::from(b);
-        operators(model, b).iter().map(|operator| operator.seconds(gpu)).sum::<f64>() + all_to_all(model, gpu, b)
+        operators(model, b).iter().map(|operator| operator.seconds(gpu)).sum::<f64>()
+            + all_to_all(model, gpu, b)
     };
     let local_ps = (0..=slots).map(|b| if b == 0 { 0 } else { round_price(local(b)) }).collect();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "slots × GPUs is a small whole number")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "slots × GPUs is a small whole number"
+    )]
     let most = node as u32;
     let shared_ps = (0..=most).map(|b| round_price(experts(model, gpu, f64::from(b)))).collect();
 
@@ -338,9 +401,7 @@ pub fn price(model: &ModelSpec, gpu: &GpuSpec, slots: u32) -> Result<StepCost> {
         window_kind: window.kind,
         flush_ps: if gpu.hbf_write > 0.0 { round_price(model.kv_bytes_per_token / gpu.hbf_write) } else { 0 },
         overhead_ps: round_price(gpu.step_overhead),
-        tier_reads: (gpu.read_path == ReadPath::PerTier).then(|| TierReads {
-            context_ps: [ps(0, 1), ps(0, 2)],
-            window_ps: [ps(1, 1), ps(1, 2)],
-        }),
+        tier_reads: (gpu.read_path == ReadPath::PerTier)
+            .then(|| TierReads { context_ps: [ps(0, 1), ps(0, 2)], window_ps: [ps(1, 1), ps(1, 2)] }),
     })
 }

@@ -94,10 +94,18 @@ impl StepCost {
     pub fn validate(&self, slots: u32, gpus: usize) -> Result<()> {
         let setting = |name, value: String, rule| Err(Error::Setting { name, value, rule });
         if self.local_ps.len() <= slots as usize {
-            return setting("local_ps", format!("{} entries", self.local_ps.len()), "must cover every batch size of a GPU");
+            return setting(
+                "local_ps",
+                format!("{} entries", self.local_ps.len()),
+                "must cover every batch size of a GPU",
+            );
         }
         if self.shared_ps.len() <= slots as usize * gpus {
-            return setting("shared_ps", format!("{} entries", self.shared_ps.len()), "must cover every batch size of the node");
+            return setting(
+                "shared_ps",
+                format!("{} entries", self.shared_ps.len()),
+                "must cover every batch size of the node",
+            );
         }
         let all = self.local_ps.iter().chain(&self.shared_ps).chain([
             &self.context_ps,

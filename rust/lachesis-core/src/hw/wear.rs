@@ -17,7 +17,12 @@ pub const SECONDS_PER_YEAR: f64 = 31_557_600.0;
 /// assert!((years - 4.8).abs() < 0.01);
 /// ```
 #[must_use]
-pub fn device_years(capacity_bytes: f64, pe_cycles: f64, write_amplification: f64, bytes_per_second: f64) -> f64 {
+pub fn device_years(
+    capacity_bytes: f64,
+    pe_cycles: f64,
+    write_amplification: f64,
+    bytes_per_second: f64,
+) -> f64 {
     capacity_bytes * pe_cycles / (write_amplification * bytes_per_second * SECONDS_PER_YEAR)
 }
 

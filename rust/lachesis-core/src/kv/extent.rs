@@ -3,8 +3,8 @@
 
 use crate::units::{PerTier, Tier, index, narrow};
 
-/// The stack is empty.
-pub const NO_EXTENT: u32 = u32::MAX;
+/// Nothing lies below.
+const NO_SLOT: u32 = u32::MAX;
 
 /// The most blocks that one extent can count: 31 bits, the 32nd being the tier.
 const MOST: u32 = u32::MAX >> 1;
@@ -67,64 +67,85 @@ impl Slot {
     }
 }
 
-/// The slab that all stacks share. A stack is the index of its top slot.
+/// A segment's stack: its top run inline, those below in the slab; most segments need no slab at all.
+#[derive(Debug, Clone, Copy)]
+pub struct ExtentStack(Slot);
+
+impl Default for ExtentStack {
+    fn default() -> Self {
+        Self(Slot { below: NO_SLOT, tier_and_blocks: 0 })
+    }
+}
+
+impl ExtentStack {
+    /// The run on top.
+    #[must_use]
+    pub const fn top(self) -> Option<Extent> {
+        let extent = self.0.extent();
+        if extent.blocks == 0 { None } else { Some(extent) }
+    }
+}
+
+/// The slab that all stacks share.
 #[derive(Debug, Default)]
-pub struct ExtentStacks {
+pub struct ExtentSlab {
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-impl ExtentStacks {
+impl ExtentSlab {
     /// Puts a run of blocks on top; a run of the tier that is on top already makes that longer.
-    pub fn push(&mut self, top: &mut u32, extent: Extent) {
+    #[inline]
+    pub fn push(&mut self, stack: &mut ExtentStack, extent: Extent) {
         if extent.blocks == 0 {
             return;
         }
-        if *top != NO_EXTENT {
-            let slot = &mut self.slots[index(*top)];
-            let present = slot.extent();
-            if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
-                *slot = Slot::new(Extent { tier: extent.tier, blocks: present.blocks + extent.blocks }, slot.below);
-                return;
-            }
+        let Some(present) = stack.top() else {
+            stack.0 = Slot::new(extent, NO_SLOT);
+            return;
+        };
+        if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
+            stack.0 = Slot::new(
+                Extent { tier: extent.tier, blocks: present.blocks + extent.blocks },
+                stack.0.below,
+            );
+            return;
         }
-        let slot = Slot::new(extent, *top);
-        *top = if let Some(reused) = self.free.pop() {
-            self.slots[index(reused)] = slot;
+        let below = if let Some(reused) = self.free.pop() {
+            self.slots[index(reused)] = stack.0;
             reused
         } else {
-            self.slots.push(slot);
+            self.slots.push(stack.0);
             narrow(self.slots.len() - 1)
         };
-    }
-
-    /// The run on top.
-    #[must_use]
-    pub fn peek(&self, top: u32) -> Option<Extent> {
-        (top != NO_EXTENT).then(|| self.slots[index(top)].extent())
+        stack.0 = Slot::new(extent, below);
     }
 
     /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
-    pub fn pop(&mut self, top: &mut u32, most: u32) -> Option<Extent> {
-        let present = self.peek(*top)?;
+    #[inline]
+    pub fn pop(&mut self, stack: &mut ExtentStack, most: u32) -> Option<Extent> {
+        let present = stack.top()?;
         if present.blocks <= most {
-            let emptied = *top;
-            *top = self.slots[index(emptied)].below;
-            self.free.push(emptied);
+            let below = stack.0.below;
+            if below == NO_SLOT {
+                *stack = ExtentStack::default();
+            } else {
+                stack.0 = self.slots[index(below)];
+                self.free.push(below);
+            }
             return Some(present);
         }
-        let slot = &mut self.slots[index(*top)];
-        *slot = Slot::new(Extent { tier: present.tier, blocks: present.blocks - most }, slot.below);
+        stack.0 = Slot::new(Extent { tier: present.tier, blocks: present.blocks - most }, stack.0.below);
         Some(Extent { tier: present.tier, blocks: most })
     }
 
     /// The runs of a stack, top first.
-    pub fn runs(&self, top: u32) -> impl Iterator<Item = Extent> + '_ {
-        let mut next = top;
+    pub fn runs(&self, stack: ExtentStack) -> impl Iterator<Item = Extent> + '_ {
+        let mut next = stack.top().map(|_| stack.0);
         std::iter::from_fn(move || {
-            let extent = self.peek(next)?;
-            next = self.slots[index(next)].below;
-            Some(extent)
+            let slot = next?;
+            next = (slot.below != NO_SLOT).then(|| self.slots[index(slot.below)]);
+            Some(slot.extent())
         })
     }
 
@@ -165,25 +186,25 @@ mod tests {
         fn agrees_with_a_vector_of_blocks(
             script in prop::collection::vec((any::<bool>(), any::<bool>(), 0_u32..6), 1..200),
         ) {
-            let mut stacks = ExtentStacks::default();
-            let mut tops = [NO_EXTENT; 2];
+            let mut slab = ExtentSlab::default();
+            let mut stacks = [ExtentStack::default(); 2];
             let mut plain: [Vec<Tier>; 2] = [vec![], vec![]];
             for (which, push, blocks) in script {
                 let stack = usize::from(which);
                 if push {
                     let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
-                    stacks.push(&mut tops[stack], Extent { tier, blocks });
+                    slab.push(&mut stacks[stack], Extent { tier, blocks });
                     plain[stack].extend((0..blocks).map(|_| tier));
-                } else if let Some(extent) = stacks.pop(&mut tops[stack], blocks.max(1)) {
+                } else if let Some(extent) = slab.pop(&mut stacks[stack], blocks.max(1)) {
                     for _ in 0..extent.blocks {
                         prop_assert_eq!(plain[stack].pop(), Some(extent.tier));
                     }
                 } else {
                     prop_assert!(plain[stack].is_empty());
                 }
-                for (top, blocks) in tops.iter().zip(&plain) {
-                    let mut flat: Vec<Tier> = stacks
-                        .runs(*top)
+                for (stack, blocks) in stacks.iter().zip(&plain) {
+                    let mut flat: Vec<Tier> = slab
+                        .runs(*stack)
                         .flat_map(|run| (0..run.blocks).map(move |_| run.tier))
                         .collect();
                     flat.reverse();

@@ -4,7 +4,7 @@
 //! discipline with block ids, for an engine that has real blocks.
 
 use crate::error::{Error, Result};
-use crate::kv::extent::{Extent, ExtentStacks};
+use crate::kv::extent::{Extent, ExtentSlab};
 use crate::kv::reclaim::ReclaimList;
 use crate::kv::segment::{Segment, SegmentId};
 use crate::units::{PerTier, SegmentClass, Tier};
@@ -38,7 +38,7 @@ pub struct Memory {
     block_tokens: u32,
     segments: Vec<Segment>,
     vacant: Vec<SegmentId>,
-    extents: ExtentStacks,
+    extents: ExtentSlab,
 }
 
 impl Memory {
@@ -60,7 +60,7 @@ impl Memory {
             block_tokens,
             segments: Vec::new(),
             vacant: Vec::new(),
-            extents: ExtentStacks::default(),
+            extents: ExtentSlab::default(),
         }
     }
 
@@ -97,7 +97,8 @@ impl Memory {
     #[must_use]
     pub fn blocks_for(&self, resident: u32, tokens: u32) -> u32 {
         let total = u64::from(resident) + u64::from(tokens);
-        let needed = total.div_ceil(u64::from(self.block_tokens)) - u64::from(resident.div_ceil(self.block_tokens));
+        let needed =
+            total.div_ceil(u64::from(self.block_tokens)) - u64::from(resident.div_ceil(self.block_tokens));
         u32::try_from(needed).unwrap_or(u32::MAX)
     }
 
@@ -145,11 +146,11 @@ impl Memory {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
         let id = list.head()?;
         let segment = &mut self.segments[id.index()];
-        let top = self.extents.peek(segment.top)?;
+        let top = segment.stack.top()?;
         if !self.falls_back && top.tier != target {
             return None;
         }
-        let extent = self.extents.pop(&mut segment.top, most)?;
+        let extent = self.extents.pop(&mut segment.stack, most)?;
         segment.blocks[extent.tier] -= extent.blocks;
         list.blocks[extent.tier] -= u64::from(extent.blocks);
         let held = segment.held();
@@ -173,7 +174,7 @@ impl Memory {
         let (gpu, target) = (segment.gpu, segment.target);
         let mut needed = self.blocks_for(segment.resident, tokens);
         let mut left = tokens;
-        if let Some(top) = self.extents.peek(segment.top) {
+        if let Some(top) = segment.stack.top() {
             let spare = segment.held() * self.block_tokens - segment.resident;
             let fill = spare.min(left);
             if fill > 0 {
@@ -210,7 +211,7 @@ impl Memory {
     pub fn enter(&mut self, id: SegmentId, extent: Extent) {
         let segment = &mut self.segments[id.index()];
         segment.blocks[extent.tier] += extent.blocks;
-        self.extents.push(&mut segment.top, extent);
+        self.extents.push(&mut segment.stack, extent);
         if segment.in_reclaim_list {
             self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
         }
@@ -219,7 +220,7 @@ impl Memory {
     /// The tier of a segment's top block.
     #[must_use]
     pub fn top_tier(&self, id: SegmentId) -> Option<Tier> {
-        self.extents.peek(self.segments[id.index()].top).map(|extent| extent.tier)
+        self.segments[id.index()].stack.top().map(|extent| extent.tier)
     }
 
     /// Resident tokens by the tier of their block; the part-filled block is the top one.
@@ -227,7 +228,7 @@ impl Memory {
     pub fn tokens_by_tier(&self, id: SegmentId) -> [u64; 2] {
         let segment = &self.segments[id.index()];
         let mut tokens = segment.blocks.0.map(|blocks| u64::from(blocks) * u64::from(self.block_tokens));
-        if let Some(top) = self.extents.peek(segment.top) {
+        if let Some(top) = segment.stack.top() {
             tokens[top.tier as usize] -= u64::from(segment.held() * self.block_tokens - segment.resident);
         }
         tokens
@@ -244,7 +245,7 @@ impl Memory {
         let held = segment.held();
         segment.blocks = PerTier([0, 0]);
         segment.resident = 0;
-        while self.extents.pop(&mut segment.top, u32::MAX).is_some() {}
+        while self.extents.pop(&mut segment.stack, u32::MAX).is_some() {}
         held
     }
 
@@ -304,7 +305,7 @@ impl Memory {
             live[id.index()] = false;
         }
         for (segment, _) in self.segments.iter().zip(&live).filter(|(_, live)| **live) {
-            for extent in self.extents.runs(segment.top) {
+            for extent in self.extents.runs(segment.stack) {
                 held[usize::from(segment.gpu)][extent.tier] += u64::from(extent.blocks);
             }
         }

@@ -6,7 +6,7 @@ mod pool;
 mod reclaim;
 mod segment;
 
-pub use extent::{Extent, ExtentStacks, NO_EXTENT};
+pub use extent::{Extent, ExtentSlab, ExtentStack};
 pub use memory::{GpuMemory, Memory, Written};
 pub use pool::{BlockPool, BlockRange};
 pub use segment::{Segment, SegmentId};

@@ -39,7 +39,11 @@ impl BlockPool {
     pub fn new(hbm_blocks: u32, hbf_blocks: u32) -> Result<Self> {
         let total = u64::from(hbm_blocks) + u64::from(hbf_blocks);
         if total >= 1 << 31 {
-            return Err(Error::Setting { name: "blocks", value: total.to_string(), rule: "must be fewer than 2147483648" });
+            return Err(Error::Setting {
+                name: "blocks",
+                value: total.to_string(),
+                rule: "must be fewer than 2147483648",
+            });
         }
         let list = |start, blocks| if blocks == 0 { Vec::new() } else { vec![BlockRange { start, blocks }] };
         Ok(Self {
@@ -195,12 +199,13 @@ impl BlockPool {
                 Tier::Hbm => (0, self.total[Tier::Hbm]),
                 Tier::Hbf => (self.total[Tier::Hbm], self.total[Tier::Hbm] + self.total[Tier::Hbf]),
             };
-            let held = self.owner[index(from)..index(to)].iter().filter(|&&owner| owner != FREE).count() as u64;
+            let held =
+                self.owner[index(from)..index(to)].iter().filter(|&&owner| owner != FREE).count() as u64;
             let listed = self.lists[tier].iter().map(|run| u64::from(run.blocks)).sum::<u64>();
             let total = u64::from(self.total[tier]);
-            let all_free = self.lists[tier]
-                .iter()
-                .all(|run| self.owner[index(run.start)..index(run.start + run.blocks)].iter().all(|&owner| owner == FREE));
+            let all_free = self.lists[tier].iter().all(|run| {
+                self.owner[index(run.start)..index(run.start + run.blocks)].iter().all(|&owner| owner == FREE)
+            });
             if listed + held != total || listed != u64::from(self.free[tier]) || !all_free {
                 let tier = if tier == Tier::Hbm { "HBM" } else { "HBF" };
                 return Err(Error::Census { gpu: 0, tier, free: listed, held, sum: listed + held, total });

@@ -1,6 +1,6 @@
 //! One row of the segment table.
 
-use crate::kv::extent::NO_EXTENT;
+use crate::kv::extent::ExtentStack;
 use crate::units::{PerTier, SegmentClass, Tier};
 
 /// Names a row of the segment table; reused after the segment is gone.
@@ -18,7 +18,7 @@ impl SegmentId {
     }
 }
 
-/// A segment's row: 48 bytes.
+/// A segment's row: at most 64 bytes.
 #[derive(Debug, Clone)]
 pub struct Segment {
     /// Tokens whose KV the segment stands for, resident or not.
@@ -27,8 +27,8 @@ pub struct Segment {
     pub resident: u32,
     /// Blocks held in each tier.
     pub blocks: PerTier<u32>,
-    /// Top of its stack of extents.
-    pub top: u32,
+    /// Its blocks.
+    pub(super) stack: ExtentStack,
     /// Ready or running requests that use it.
     pub pins: u32,
     /// Live sessions that hold it (shared prompts).
@@ -55,7 +55,7 @@ impl Segment {
             tokens: 0,
             resident: 0,
             blocks: PerTier([0, 0]),
-            top: NO_EXTENT,
+            stack: ExtentStack::default(),
             pins: 0,
             holders: 0,
             previous: SegmentId::NONE,

@@ -75,9 +75,12 @@ struct OpenDraw {
     first_cohort: u32,
     order: Vec<u32>,
     position: usize,
+    /// Whether both cohorts draw, so that targets change along `order`.
+    mixed_targets: bool,
+    /// A draw of this round could not be served: requests may have left meanwhile.
+    was_starved: bool,
     /// Tiers drawn so far: runs along `order`.
     runs: Vec<Extent>,
-    done: Vec<u32>,
 }
 
 impl Appends {
@@ -166,6 +169,9 @@ impl Placement {
     }
 
     /// A running request stops appending after `tokens` tokens: its segment's row is brought up to date.
+    ///
+    /// # Panics
+    /// If the slot is not running: a fault of ours.
     pub fn leave(&mut self, slot: u32, tokens: u32, step: u64) {
         let appends = &mut self.appends;
         let append = appends.slots[index(slot)].take().expect("Invariant: a request leaves once");
@@ -236,33 +242,75 @@ impl Placement {
         if hbm_members + hbf_members == 0 {
             return Ok(());
         }
-        let (hbm, hbf) = (narrow(hbm_members), narrow(hbf_members));
+        let members = PerTier([narrow(hbm_members), narrow(hbf_members)]);
+        let all = members[Tier::Hbm] + members[Tier::Hbf];
         let free = self.memory.gpus[usize::from(gpu)].free;
-        if hbm <= free[Tier::Hbm] && hbf <= free[Tier::Hbf] {
-            let memory = &mut self.memory.gpus[usize::from(gpu)];
-            for (tier, blocks) in [(Tier::Hbm, hbm), (Tier::Hbf, hbf)] {
-                memory.free[tier] -= blocks;
-                memory.in_flight[tier] += blocks;
+        // Where one list can serve everybody, only the other's targets can be split, and the order between the cohorts does not matter.
+        for ample in [Tier::Hbf, Tier::Hbm] {
+            let scarce = ample.other();
+            let own = free[scarce].min(members[scarce]);
+            let is_whole = own == members[scarce] || (own == 0 && self.memory.falls_back);
+            if free[ample] >= all && is_whole {
+                let served = PerTier(if ample == Tier::Hbf { [own, all - own] } else { [all - own, own] });
+                self.take_free(gpu, served);
+                self.memory.fallbacks += u64::from(members[scarce] - own);
+                self.end_uniform_round(gpu, first + ample as u32, ample, step);
+                let tier = if own == 0 { ample } else { scarce };
+                self.end_uniform_round(gpu, first + scarce as u32, tier, step);
+                return Ok(());
             }
+        }
+        if members[Tier::Hbm] <= free[Tier::Hbm] && members[Tier::Hbf] <= free[Tier::Hbf] {
+            self.take_free(gpu, members);
             self.end_uniform_round(gpu, first, Tier::Hbm, step);
             self.end_uniform_round(gpu, first + 1, Tier::Hbf, step);
             return Ok(());
         }
         self.open_draws(gpu, first);
+        if members[Tier::Hbm] == 0 || members[Tier::Hbf] == 0 {
+            let target = if members[Tier::Hbm] > 0 { Tier::Hbm } else { Tier::Hbf };
+            if let Some(run) = self.memory.draw_run(gpu, target, all) {
+                self.memory.gpus[usize::from(gpu)].in_flight[run.tier] += run.blocks;
+                if run.blocks == all {
+                    self.end_uniform_round(gpu, first + target as u32, run.tier, step);
+                    return Ok(());
+                }
+                self.appends.draw.runs.push(run);
+                self.appends.draw.position = index(run.blocks);
+            }
+        }
+        self.order_draws();
         self.resume_draws(step)
     }
 
-    fn open_draws(&mut self, gpu: u16, first: u32) {
-        let mut draw = std::mem::take(&mut self.appends.draw);
+    /// Takes free blocks for running requests.
+    fn take_free(&mut self, gpu: u16, blocks: PerTier<u32>) {
+        let memory = &mut self.memory.gpus[usize::from(gpu)];
+        for tier in Tier::ALL {
+            memory.free[tier] -= blocks[tier];
+            memory.in_flight[tier] += blocks[tier];
+        }
+    }
+
+    fn open_draws(&mut self, gpu: u16, first_cohort: u32) {
+        let draw = &mut self.appends.draw;
         draw.gpu = gpu;
-        draw.first_cohort = first;
+        draw.first_cohort = first_cohort;
         draw.position = 0;
+        draw.was_starved = false;
         draw.runs.clear();
+    }
+
+    /// Puts the members of both cohorts in the order in which they draw.
+    fn order_draws(&mut self) {
+        let mut draw = std::mem::take(&mut self.appends.draw);
+        let cohorts =
+            [draw.first_cohort, draw.first_cohort + 1].map(|cohort| &self.appends.cohorts[index(cohort)]);
         draw.order.clear();
-        draw.done.clear();
-        draw.order.extend_from_slice(&self.appends.cohorts[index(first)].members);
-        draw.order.extend_from_slice(&self.appends.cohorts[index(first) + 1].members);
-        if draw.order.len() > self.appends.cohorts[index(first)].members.len() {
+        draw.order.extend_from_slice(&cohorts[0].members);
+        draw.order.extend_from_slice(&cohorts[1].members);
+        draw.mixed_targets = cohorts.iter().all(|cohort| !cohort.members.is_empty());
+        if draw.mixed_targets {
             draw.order.sort_unstable_by_key(|&slot| self.appends.append(slot).admission);
         }
         self.appends.draw = draw;
@@ -274,14 +322,12 @@ impl Placement {
     /// `Starved` as there.
     pub fn resume_draws(&mut self, step: u64) -> Result<(), Starved> {
         let mut draw = std::mem::take(&mut self.appends.draw);
-        // Requests preempted meanwhile are newer than all that have drawn: they lie behind the position.
-        let mut kept = draw.order.split_off(draw.position);
-        kept.retain(|&slot| {
-            self.appends.slots[index(slot)]
-                .as_ref()
-                .is_some_and(|append| append.cohort / 2 == draw.first_cohort / 2)
-        });
-        draw.order.append(&mut kept);
+        if draw.was_starved {
+            // Requests preempted meanwhile are newer than all that have drawn: they lie behind the position.
+            let mut kept = draw.order.split_off(draw.position);
+            kept.retain(|&slot| self.appends.slots[index(slot)].is_some());
+            draw.order.append(&mut kept);
+        }
         let outcome = self.draw_in_order(&mut draw);
         self.appends.draw = draw;
         outcome?;
@@ -293,12 +339,15 @@ impl Placement {
         while draw.position < draw.order.len() {
             let slot = draw.order[draw.position];
             let target = self.appends.append(slot).cohort & 1;
-            let same = draw.order[draw.position..]
-                .iter()
-                .take_while(|&&other| self.appends.append(other).cohort & 1 == target)
-                .count();
+            let rest = &draw.order[draw.position..];
+            let same = if draw.mixed_targets {
+                rest.iter().take_while(|&&other| self.appends.append(other).cohort & 1 == target).count()
+            } else {
+                rest.len()
+            };
             let tier = Tier::ALL[index(target)];
             let Some(run) = self.memory.draw_run(draw.gpu, tier, narrow(same)) else {
+                draw.was_starved = true;
                 return Err(Starved { slot });
             };
             self.memory.gpus[usize::from(draw.gpu)].in_flight[run.tier] += run.blocks;
@@ -353,7 +402,9 @@ impl Placement {
             self.for_runs_of(&draw, cohort_index, |_, _, tier| tiers[tier] = true);
             match tiers.0 {
                 [true, false] => self.end_uniform_round(draw.gpu, cohort_index, Tier::Hbm, step),
-                [_, true] if !tiers[Tier::Hbm] => self.end_uniform_round(draw.gpu, cohort_index, Tier::Hbf, step),
+                [_, true] if !tiers[Tier::Hbm] => {
+                    self.end_uniform_round(draw.gpu, cohort_index, Tier::Hbf, step);
+                }
                 _ => {
                     self.revert_exceptional(draw.gpu, cohort_index, step);
                     let regime = self.appends.cohorts[index(cohort_index)].regime;
@@ -373,7 +424,12 @@ impl Placement {
     }
 
     /// Calls `visit` with the members of a cohort in a finished draw, run by run.
-    fn for_runs_of(&mut self, draw: &OpenDraw, cohort_index: u32, mut visit: impl FnMut(&mut Self, &[u32], Tier)) {
+    fn for_runs_of(
+        &mut self,
+        draw: &OpenDraw,
+        cohort_index: u32,
+        mut visit: impl FnMut(&mut Self, &[u32], Tier),
+    ) {
         let mut position = 0;
         for run in &draw.runs {
             let slots = &draw.order[position..position + index(run.blocks)];

@@ -33,6 +33,9 @@ impl Ledger {
     }
 
     /// Changes how many requests append a token a step; steps before `steps_started` are counted at the old rate.
+    ///
+    /// # Panics
+    /// If more leave than joined: a fault of ours.
     pub fn change_rate(&mut self, class: SegmentClass, tier: Tier, steps_started: u64, change: i32) {
         let place = (class, tier);
         self.decoded[place] += u64::from(self.rate[place]) * (steps_started - self.counted_to_step[place]);

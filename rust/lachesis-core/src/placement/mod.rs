@@ -38,7 +38,13 @@ struct Prompt {
 impl Placement {
     /// Placement over `gpus` equal GPUs for prompts of `prompt_keys` different keys.
     #[must_use]
-    pub fn new(gpus: usize, blocks: PerTier<u32>, block_tokens: u32, policy: Box<dyn Policy>, prompt_keys: usize) -> Self {
+    pub fn new(
+        gpus: usize,
+        blocks: PerTier<u32>,
+        block_tokens: u32,
+        policy: Box<dyn Policy>,
+        prompt_keys: usize,
+    ) -> Self {
         let falls_back = policy.when_empty() == WhenEmpty::FallBack;
         let keeps = policy.at_boundary() == AtBoundary::Keep;
         Self {

@@ -40,7 +40,11 @@ impl Placement {
         if missing == 0 {
             return Ok(0);
         }
-        if self.first_write_of_prompt(gpu, key) { self.write(id, 0, missing) } else { self.write(id, missing, 0) }
+        if self.first_write_of_prompt(gpu, key) {
+            self.write(id, 0, missing)
+        } else {
+            self.write(id, missing, 0)
+        }
     }
 
     fn write(&mut self, id: SegmentId, missing: u32, new: u32) -> Result<u32> {

@@ -41,7 +41,8 @@ impl Batches {
     #[must_use]
     pub fn settled_from(&self) -> Option<usize> {
         let half = self.items.len() / 2;
-        let rates: Vec<f64> = self.items.iter().map(|item| if item.1 > 0.0 { item.0 / item.1 } else { 0.0 }).collect();
+        let rates: Vec<f64> =
+            self.items.iter().map(|item| if item.1 > 0.0 { item.0 / item.1 } else { 0.0 }).collect();
         let error = |from: usize| {
             let rest = &rates[from..];
             let n = to_f64(rest.len() as i128);
@@ -57,8 +58,9 @@ impl Batches {
 #[must_use]
 pub fn student_t_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-        2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042,
     ];
     match degrees {
         0 => f64::INFINITY,
@@ -80,7 +82,9 @@ mod tests {
         assert_eq!(ramp.settled_from(), None);
         let noise = [0.0, 0.3, -0.2, 0.1, -0.3];
         let plateau = Batches {
-            items: (0..20).map(|i: u32| (if i < 3 { 1.0 } else { 10.0 + noise[i as usize % 5] }, 1.0)).collect(),
+            items: (0..20)
+                .map(|i: u32| (if i < 3 { 1.0 } else { 10.0 + noise[i as usize % 5] }, 1.0))
+                .collect(),
         };
         assert_eq!(plateau.settled_from(), Some(3));
     }

@@ -22,11 +22,12 @@ impl Default for Histogram {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a bin is below 64·2⁹")]
 const fn bin_of(value: u64) -> usize {
     if value < SUB {
         return value as usize;
     }
-    let shift = 63 - value.leading_zeros() - SUB_BITS;
+    let shift = value.ilog2() - SUB_BITS;
     (((shift as u64 + 1) << SUB_BITS) + ((value >> shift) - SUB)) as usize
 }
 

@@ -196,7 +196,14 @@ impl Recorder {
     }
 
     /// A request has ended at `now`.
-    pub fn request_ended(&mut self, draw: u64, request: u32, state: &RequestState, output_tokens: u32, now: Picos) {
+    pub fn request_ended(
+        &mut self,
+        draw: u64,
+        request: u32,
+        state: &RequestState,
+        output_tokens: u32,
+        now: Picos,
+    ) {
         self.counts.requests += 1;
         self.counts.output_tokens += u64::from(output_tokens);
         if output_tokens > 0 {
@@ -262,7 +269,9 @@ impl Recorder {
         let over = match self.stop {
             Stop::Drained => false,
             Stop::Fixed { warm_up, .. } => {
-                self.settled_from = (filled && self.is_at_horizon(&snapshot)).then(|| self.first_batch_after(warm_up)).flatten();
+                self.settled_from = (filled && self.is_at_horizon(&snapshot))
+                    .then(|| self.first_batch_after(warm_up))
+                    .flatten();
                 self.is_at_horizon(&snapshot)
             }
             Stop::Settled { precision, .. } => {
@@ -287,8 +296,12 @@ impl Recorder {
         let turnovers = self.turnovers(snapshot.sessions);
         match self.stop {
             Stop::Drained => false,
-            Stop::Settled { horizon_turnovers, horizon, .. } => turnovers >= horizon_turnovers || snapshot.time >= horizon,
-            Stop::Fixed { warm_up, measured, horizon } => turnovers >= warm_up + measured || snapshot.time >= horizon,
+            Stop::Settled { horizon_turnovers, horizon, .. } => {
+                turnovers >= horizon_turnovers || snapshot.time >= horizon
+            }
+            Stop::Fixed { warm_up, measured, horizon } => {
+                turnovers >= warm_up + measured || snapshot.time >= horizon
+            }
         }
     }
 
@@ -389,8 +402,12 @@ impl Recorder {
         let of_time = |horizon: Picos| picos_to_seconds(now) / picos_to_seconds(horizon).max(1e-12);
         match stop {
             Stop::Drained => 0.0,
-            Stop::Settled { horizon_turnovers, horizon, .. } => (turnovers / horizon_turnovers).max(of_time(horizon)),
-            Stop::Fixed { warm_up, measured, horizon } => (turnovers / (warm_up + measured)).max(of_time(horizon)),
+            Stop::Settled { horizon_turnovers, horizon, .. } => {
+                (turnovers / horizon_turnovers).max(of_time(horizon))
+            }
+            Stop::Fixed { warm_up, measured, horizon } => {
+                (turnovers / (warm_up + measured)).max(of_time(horizon))
+            }
         }
     }
 

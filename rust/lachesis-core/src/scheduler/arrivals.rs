@@ -107,7 +107,10 @@ impl Arrivals {
     fn schedule_poisson(&mut self, workload: &Workload) {
         if let Load::Poisson { sessions_per_s } = self.load {
             let gap = exponential(self.seed, Stream::Arrival, [self.drawn, 0, 0]) / sessions_per_s;
-            #[expect(clippy::cast_possible_truncation, reason = "rates are checked to keep gaps far below the clock's range")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "rates are checked to keep gaps far below the clock's range"
+            )]
             let gap = (gap * PICOS_PER_SECOND).round() as Picos;
             self.last_poisson = self.last_poisson.saturating_add(gap);
             self.schedule(self.last_poisson, workload);

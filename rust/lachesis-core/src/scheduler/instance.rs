@@ -128,6 +128,10 @@ impl Instances {
 
     /// Live instances with their places, in no particular order.
     pub fn iter_live(&self) -> impl Iterator<Item = (u32, &Instance)> {
-        self.pool.iter().enumerate().filter(|(_, instance)| instance.live).map(|(place, instance)| (narrow(place), instance))
+        self.pool
+            .iter()
+            .enumerate()
+            .filter(|(_, instance)| instance.live)
+            .map(|(place, instance)| (narrow(place), instance))
     }
 }

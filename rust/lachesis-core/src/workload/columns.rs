@@ -1,8 +1,10 @@
 //! From the columns that Python hands over to the workload's own: ranges, successors, closings, carried writes.
 
 use crate::error::{Error, Result};
-use crate::units::{NEVER, SegmentClass, index, narrow, seconds_to_picos};
-use crate::workload::{ClosedBy, NONE, Request, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds};
+use crate::units::{NEVER, Picos, SegmentClass, index, narrow, seconds_to_picos};
+use crate::workload::{
+    ClosedBy, NONE, Request, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds,
+};
 
 /// What a request waits for after a predecessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +49,13 @@ const TURN_END: u8 = 0;
 const SESSION_END: u8 = 2;
 const LAST_CLOSED_BY: u8 = 5;
 
-fn bad(session: usize, field: &'static str, row: usize, value: impl ToString, rule: &'static str) -> Error {
+fn bad(
+    session: usize,
+    field: &'static str,
+    row: usize,
+    value: impl std::fmt::Display,
+    rule: &'static str,
+) -> Error {
     Error::Workload { session, field, row, value: value.to_string(), rule }
 }
 
@@ -57,7 +65,11 @@ fn check_offsets(name: &str, offsets: &[i64], rows: usize, end: usize) -> Result
         && offsets.first() == Some(&0)
         && offsets.windows(2).all(|pair| pair[0] <= pair[1])
         && offsets.last().copied() == i64::try_from(end).ok();
-    if fits { Ok(()) } else { Err(Error::Columns(format!("{name} must rise from 0 to {end} in {} entries", rows + 1))) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::Columns(format!("{name} must rise from 0 to {end} in {} entries", rows + 1)))
+    }
 }
 
 fn check_length(name: &str, length: usize, expected: usize) -> Result<()> {
@@ -120,62 +132,35 @@ pub(super) fn build(c: &Columns) -> Result<Workload> {
 }
 
 fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result<()> {
-    let requests = range(&c.session_request_offsets, session);
-    let segments = range(&c.session_segment_offsets, session);
-    let start_s = c.session_start_s[session];
-    let start = if start_s.is_nan() {
-        NEVER
-    } else {
-        seconds_to_picos(start_s)
-            .ok_or_else(|| bad(session, "start_s", 0, start_s, "must be from 0 to 9.2e6 seconds (106 days)"))?
-    };
-    if requests.is_empty() {
+    let rows = range(&c.session_request_offsets, session);
+    let segment_rows = range(&c.session_segment_offsets, session);
+    if rows.is_empty() {
         return Err(bad(session, "requests", 0, 0, "a session must have at least one request"));
     }
-    for (number, row) in segments.clone().enumerate() {
-        workload.segments.push(build_segment(c, session, number, row, requests.len())?);
+    let first_segment = workload.segments.len();
+    for (number, row) in segment_rows.enumerate() {
+        workload.segments.push(build_segment(c, session, number, row, rows.len())?);
     }
-    let mut successors: Vec<Vec<Successor>> = vec![Vec::new(); requests.len()];
-    let mut carries: Vec<Vec<Use>> = vec![Vec::new(); requests.len()];
-    let mut written_before = vec![false; segments.len()];
-    let own_segments = &workload.segments[workload.segments.len() - segments.len()..];
-    let mut built: Vec<Request> = Vec::with_capacity(requests.len());
-    for (number, row) in requests.clone().enumerate() {
-        let edges = range(&c.edge_offsets, row);
-        let mut user_predecessor = NONE;
-        for edge in edges.clone() {
-            let from = usize::try_from(c.edge_request[edge]).ok().filter(|&from| from < number);
-            let from = from.ok_or_else(|| {
-                bad(session, "after", number, c.edge_request[edge], "must name an earlier request of the session")
-            })?;
-            let kind = match c.edge_kind[edge] {
-                0 => EdgeKind::Tool,
-                1 => EdgeKind::Spawn,
-                2 => EdgeKind::Return,
-                3 => EdgeKind::User,
-                other => return Err(bad(session, "after.kind", number, other, "must be from 0 to 3")),
-            };
-            let delay = delay_from_seconds(c.edge_delay_s[edge]).ok_or_else(|| {
-                bad(session, "after.delay_s", number, c.edge_delay_s[edge], "must be from 0 to 9.2e6 seconds (106 days)")
-            })?;
-            if kind == EdgeKind::User && (user_predecessor == NONE || narrow(from) > user_predecessor) {
-                user_predecessor = narrow(from);
-            }
-            successors[from].push(Successor { request: narrow(number), kind, delay });
-        }
-        if number > 0 && edges.is_empty() {
-            return Err(bad(session, "after", number, "empty", "only the first request of a session waits for nobody"));
-        }
+    let mut lists = Lists::new(rows.len());
+    let mut written_before = vec![false; workload.segments.len() - first_segment];
+    let mut built: Vec<Request> = Vec::with_capacity(rows.len());
+    for (number, row) in rows.clone().enumerate() {
+        let user_predecessor = add_edges(c, session, number, row, &mut lists)?;
+        let segments = &workload.segments[first_segment..];
         let first_use = workload.uses.len();
-        let input_uses = add_uses(c, session, number, row, own_segments, &mut workload.uses)?;
+        let input_uses = add_uses(c, session, number, row, segments, &mut workload.uses)?;
         for used in &workload.uses[first_use..] {
             let place = index(used.segment);
-            let first_write = used.written > 0 && !std::mem::replace(&mut written_before[place], true);
-            if first_write && user_predecessor != NONE && own_segments[place].class == SegmentClass::ReasoningStripped {
-                carries[index(user_predecessor)].push(*used);
+            let is_first_write = used.written > 0 && !std::mem::replace(&mut written_before[place], true);
+            if is_first_write
+                && segments[place].class == SegmentClass::ReasoningStripped
+                && user_predecessor != NONE
+            {
+                lists.carries[index(user_predecessor)].push(*used);
             }
         }
         let tools = range(&c.tool_offsets, row);
+        workload.tools.extend_from_slice(&c.tool_class[tools.clone()]);
         built.push(Request {
             uses: pair(first_use, workload.uses.len()),
             input_uses,
@@ -186,41 +171,122 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
             output_segment: u32::try_from(c.output_segment[row]).unwrap_or(NONE),
             output_tokens: tokens(c.output_tokens[row])
                 .ok_or_else(|| bad(session, "output_tokens", number, c.output_tokens[row], TOKENS_RULE))?,
-            predecessors: narrow(edges.len()),
+            predecessors: narrow(range(&c.edge_offsets, row).len()),
             user_predecessor,
         });
     }
-    let mut closes: Vec<Vec<u32>> = vec![Vec::new(); requests.len()];
-    for (number, segment) in own_segments.iter().enumerate() {
+    for (number, segment) in workload.segments[first_segment..].iter().enumerate() {
         if segment.closed_by != ClosedBy::SessionEnd {
-            closes[index(segment.closed_after)].push(narrow(number));
+            lists.closes[index(segment.closed_after)].push(narrow(number));
         }
     }
-    for (number, request) in built.iter_mut().enumerate() {
-        let place = |list: usize| (narrow(list), narrow(list));
-        request.successors = place(workload.successors.len());
-        workload.successors.append(&mut successors[number]);
-        request.successors.1 = narrow(workload.successors.len());
-        request.closes = place(workload.closes.len());
-        workload.closes.append(&mut closes[number]);
-        request.closes.1 = narrow(workload.closes.len());
-        request.carries = place(workload.carries.len());
-        workload.carries.append(&mut carries[number]);
-        request.carries.1 = narrow(workload.carries.len());
-    }
-    workload.tools.extend_from_slice(&c.tool_class[range(&c.tool_offsets, requests.start).start..range(&c.tool_offsets, requests.end - 1).end]);
+    lists.lay_out(&mut built, workload);
     let first_request = workload.requests.len();
     workload.requests.append(&mut built);
     workload.sessions.push(Session {
         requests: pair(first_request, workload.requests.len()),
-        segments: pair(workload.segments.len() - segments.len(), workload.segments.len()),
-        start,
+        segments: pair(first_segment, workload.segments.len()),
+        start: start_of(c, session)?,
         content: 0,
     });
     Ok(())
 }
 
-fn build_segment(c: &Columns, session: usize, number: usize, row: usize, requests: usize) -> Result<SegmentSpec> {
+fn start_of(c: &Columns, session: usize) -> Result<Picos> {
+    let seconds = c.session_start_s[session];
+    if seconds.is_nan() {
+        return Ok(NEVER);
+    }
+    seconds_to_picos(seconds)
+        .ok_or_else(|| bad(session, "start_s", 0, seconds, "must be from 0 to 9.2e6 seconds (106 days)"))
+}
+
+/// What a session's requests lead to, one list a request.
+struct Lists {
+    successors: Vec<Vec<Successor>>,
+    carries: Vec<Vec<Use>>,
+    closes: Vec<Vec<u32>>,
+}
+
+impl Lists {
+    fn new(requests: usize) -> Self {
+        Self {
+            successors: vec![Vec::new(); requests],
+            carries: vec![Vec::new(); requests],
+            closes: vec![Vec::new(); requests],
+        }
+    }
+
+    /// Appends the lists to the workload's columns and tells the requests where.
+    fn lay_out(&mut self, requests: &mut [Request], workload: &mut Workload) {
+        fn append<T>(column: &mut Vec<T>, list: &mut Vec<T>) -> (u32, u32) {
+            let from = column.len();
+            column.append(list);
+            pair(from, column.len())
+        }
+        for (number, request) in requests.iter_mut().enumerate() {
+            request.successors = append(&mut workload.successors, &mut self.successors[number]);
+            request.carries = append(&mut workload.carries, &mut self.carries[number]);
+            request.closes = append(&mut workload.closes, &mut self.closes[number]);
+        }
+    }
+}
+
+/// Enters a request's edges with its predecessors; returns the latest that it waits for across a user's delay.
+fn add_edges(c: &Columns, session: usize, number: usize, row: usize, lists: &mut Lists) -> Result<u32> {
+    let edges = range(&c.edge_offsets, row);
+    if number > 0 && edges.is_empty() {
+        return Err(bad(
+            session,
+            "after",
+            number,
+            "empty",
+            "only the first request of a session waits for nobody",
+        ));
+    }
+    let mut user_predecessor = NONE;
+    for edge in edges {
+        let from =
+            usize::try_from(c.edge_request[edge]).ok().filter(|&from| from < number).ok_or_else(|| {
+                bad(
+                    session,
+                    "after",
+                    number,
+                    c.edge_request[edge],
+                    "must name an earlier request of the session",
+                )
+            })?;
+        let kind = match c.edge_kind[edge] {
+            0 => EdgeKind::Tool,
+            1 => EdgeKind::Spawn,
+            2 => EdgeKind::Return,
+            3 => EdgeKind::User,
+            other => return Err(bad(session, "after.kind", number, other, "must be from 0 to 3")),
+        };
+        let delay = delay_from_seconds(c.edge_delay_s[edge]).ok_or_else(|| {
+            bad(
+                session,
+                "after.delay_s",
+                number,
+                c.edge_delay_s[edge],
+                "must be from 0 to 9.2e6 seconds (106 days)",
+            )
+        })?;
+        if kind == EdgeKind::User && (user_predecessor == NONE || narrow(from) > user_predecessor) {
+            user_predecessor = narrow(from);
+        }
+        lists.successors[from].push(Successor { request: narrow(number), kind, delay });
+    }
+    Ok(user_predecessor)
+}
+
+fn build_segment(
+    c: &Columns,
+    session: usize,
+    number: usize,
+    row: usize,
+    requests: usize,
+) -> Result<SegmentSpec> {
     let class = SegmentClass::from_number(c.segment_class[row])
         .ok_or_else(|| bad(session, "segment class", number, c.segment_class[row], "must be from 0 to 6"))?;
     let closed_by = match c.segment_closed_by[row] {
@@ -231,7 +297,13 @@ fn build_segment(c: &Columns, session: usize, number: usize, row: usize, request
     };
     let closed_after = u32::try_from(c.segment_closed_after[row]).unwrap_or(NONE);
     if closed_by != ClosedBy::SessionEnd && index(closed_after) >= requests {
-        return Err(bad(session, "closed_after", number, c.segment_closed_after[row], "must name a request of the session"));
+        return Err(bad(
+            session,
+            "closed_after",
+            number,
+            c.segment_closed_after[row],
+            "must name a request of the session",
+        ));
     }
     let prompt_key = u32::try_from(c.segment_prefix[row]).unwrap_or(NONE);
     if prompt_key != NONE && class != SegmentClass::Prompt {
@@ -255,11 +327,12 @@ fn add_uses(
     let output = c.output_segment[row];
     let named = range(&c.use_offsets, row).map(|place| (c.use_segment[place], c.use_written[place], true));
     for (segment, written, is_input) in named.chain([(output, 0, false)]) {
-        let segment = u32::try_from(segment)
-            .ok()
-            .filter(|&segment| index(segment) < segments.len())
-            .ok_or_else(|| bad(session, "segment of request", number, segment, "must name a segment of the session"))?;
-        let written = tokens(written).ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
+        let segment =
+            u32::try_from(segment).ok().filter(|&segment| index(segment) < segments.len()).ok_or_else(
+                || bad(session, "segment of request", number, segment, "must name a segment of the session"),
+            )?;
+        let written = tokens(written)
+            .ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
         if let Some(present) = uses[first..].iter_mut().find(|used| used.segment == segment) {
             present.written = present
                 .written

@@ -250,7 +250,9 @@ impl Workload {
                         (Delay::Drawn, EdgeKind::User) => user_mean_s,
                         (Delay::Drawn, EdgeKind::Tool) => {
                             let means = self.tools_of(request).iter();
-                            means.map(|&class| tool_mean_s.get(usize::from(class)).copied().unwrap_or(0.0)).fold(0.0, f64::max)
+                            means
+                                .map(|&class| tool_mean_s.get(usize::from(class)).copied().unwrap_or(0.0))
+                                .fold(0.0, f64::max)
                         }
                         (Delay::Drawn, _) => 0.0,
                     };

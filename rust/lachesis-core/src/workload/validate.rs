@@ -38,18 +38,34 @@ fn validate_session(workload: &mut Workload, session: usize, prompt_tokens: &mut
             let place = index(used.segment);
             let segment = &segments[place];
             let is_output = used.segment == request.output_segment;
-            let added = u64::from(used.written) + if is_output { u64::from(request.output_tokens) } else { 0 };
+            let added =
+                u64::from(used.written) + if is_output { u64::from(request.output_tokens) } else { 0 };
             if users[place] == 0 && added == 0 && request.output_tokens > 0 {
-                return bad("segment", place, format!("first named by request {number}"), "must be written before it is read");
+                return bad(
+                    "segment",
+                    place,
+                    format!("first named by request {number}"),
+                    "must be written before it is read",
+                );
             }
             if segment.prompt_key != NONE {
                 if users[place] > 0 && added > 0 {
-                    return bad("segment", place, format!("request {number}"), "a shared prompt is written once");
+                    return bad(
+                        "segment",
+                        place,
+                        format!("request {number}"),
+                        "a shared prompt is written once",
+                    );
                 }
                 if users[place] == 0 {
                     let known = &mut prompt_tokens[index(segment.prompt_key)];
                     if *known != NONE && *known != used.written {
-                        return bad("segment", place, used.written.to_string(), "sessions with the same prefix_key must have prompts of the same length");
+                        return bad(
+                            "segment",
+                            place,
+                            used.written.to_string(),
+                            "sessions with the same prefix_key must have prompts of the same length",
+                        );
                     }
                     *known = used.written;
                 }
@@ -67,7 +83,12 @@ fn validate_session(workload: &mut Workload, session: usize, prompt_tokens: &mut
             context += tokens[place];
         }
         if context >= 1 << 31 {
-            return bad("request", number, format!("{context} tokens"), "a context must have fewer than 2147483648 tokens");
+            return bad(
+                "request",
+                number,
+                format!("{context} tokens"),
+                "a context must have fewer than 2147483648 tokens",
+            );
         }
     }
     let first = index(workload.sessions[session].segments.0);
@@ -138,7 +159,9 @@ fn content_hash(workload: &Workload, session: usize) -> u64 {
     }
     for segment in workload.segments_of(session) {
         add(u64::from(segment.prompt_key) << 32 | u64::from(segment.closed_after));
-        add(segment.class as u64 | (segment.closed_by as u64) << 8 | if segment.class == SegmentClass::Prompt { 1 << 16 } else { 0 });
+        add(segment.class as u64
+            | (segment.closed_by as u64) << 8
+            | if segment.class == SegmentClass::Prompt { 1 << 16 } else { 0 });
     }
     add(workload.sessions[session].start.cast_unsigned());
     hash
