@@ -1,7 +1,8 @@
 //! Settings of a run from Python's dictionaries.
 
-use lachesis_core::engine::{Config, Delays, Landing, Stop, ToolLatency, TurnEnd};
+use lachesis_core::engine::{Config, Delays, Landing, ToolLatency, TurnEnd};
 use lachesis_core::policy::{ClassMap, HbfOnly, HbmFirst, HbmOnly, Policy};
+use lachesis_core::result::Stop;
 use lachesis_core::scheduler::Load;
 use lachesis_core::units::{CLASSES, PerTier, Tier};
 use pyo3::exceptions::PyValueError;

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::event::TimerKind;
 use crate::kv::SegmentId;
 use crate::placement::Need;
+use crate::result::RequestTimes;
 use crate::scheduler::Waiting;
 use crate::units::{Picos, index};
 use crate::workload::{ClosedBy, Delay, EdgeKind, NONE, Successor};
@@ -44,7 +45,15 @@ impl Engine<'_> {
         instance.requests_left -= 1;
         let state = instance.requests[index(who.request)];
         let request = self.workload.requests_of(session)[index(who.request)];
-        self.recorder.request_ended(draw, who.request, &state, request.output_tokens, self.now);
+        let times = RequestTimes {
+            draw,
+            request: who.request,
+            ready: state.ready,
+            admitted: state.admitted,
+            first_token: state.first_token,
+            end: self.now,
+        };
+        self.recorder.request_ended(times, request.output_tokens);
         for place in (request.uses.0..request.uses.1).rev() {
             let segment = index(self.workload.uses[index(place)].segment);
             let state = &mut self.instances.get_mut(who.instance).segments[segment];

@@ -9,7 +9,7 @@ mod run;
 mod step;
 
 pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
-pub use run::{Outcome, Progress, Stop};
+pub use run::{Outcome, Progress};
 
 use crate::error::Result;
 use crate::event::{StepEvent, StepWheel, Timers};
@@ -17,7 +17,7 @@ use crate::hw::GpuLoad;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::result::Recorder;
-use crate::scheduler::{Arrivals, Instances, Scheduler, Waiting};
+use crate::scheduler::{Arrivals, Instances, Load, Scheduler, Waiting};
 use crate::units::Picos;
 use crate::workload::Workload;
 
@@ -62,7 +62,12 @@ impl<'w> Engine<'w> {
         let placement =
             Placement::new(gpus, config.blocks, config.block_tokens, policy, workload.prompt_keys());
         let arrivals = Arrivals::new(workload, config.load, config.seed, config.draws.clone());
-        let recorder = Recorder::new(&config);
+        let load_sessions = match config.load {
+            Load::Closed { sessions, .. } => u64::from(sessions),
+            // An open load has no turnover of its own: batches are sized as for 16 live sessions a GPU.
+            Load::Poisson { .. } | Load::Recorded => 16 * gpus as u64,
+        };
+        let recorder = Recorder::new(load_sessions, config.limits, config.keep_requests);
         let mut engine = Self {
             workload,
             now: 0,

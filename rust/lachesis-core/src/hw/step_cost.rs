@@ -4,7 +4,7 @@
 //! one by one.
 
 use crate::error::{Error, Result};
-use crate::units::{Picos, to_f64};
+use crate::units::Picos;
 
 /// How windowed layers read their context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,9 +65,6 @@ pub struct GpuLoad {
     /// Tokens read from each tier (kept only for tier reads).
     pub by_tier: [u64; 2],
 }
-
-/// The loads of all GPUs.
-pub type NodeLoad = [GpuLoad];
 
 impl StepCost {
     /// A step that always takes the same time.
@@ -184,10 +181,4 @@ impl TierReads {
 #[must_use]
 pub fn round_price(seconds: f64) -> Picos {
     crate::units::seconds_to_picos(seconds).unwrap_or(Picos::MAX / 4)
-}
-
-/// Seconds of a price, for reports.
-#[must_use]
-pub fn price_seconds(picos: Picos) -> f64 {
-    to_f64(i128::from(picos)) * 1e-12
 }

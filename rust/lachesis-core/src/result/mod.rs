@@ -3,7 +3,11 @@
 mod batches;
 mod histogram;
 mod recorder;
+mod snapshot;
+mod stop;
 
 pub use batches::{Batches, Interval, student_t_975};
 pub use histogram::Histogram;
-pub use recorder::{Recorder, RequestTimes, Snapshot, Window};
+pub use recorder::{Recorder, Window};
+pub use snapshot::{RequestTimes, Snapshot};
+pub use stop::Stop;

@@ -1,10 +1,10 @@
 //! Counts what happens, batch by batch, and decides which batches are measured.
 
-use crate::engine::{Config, Stop};
 use crate::result::batches::{Batches, Interval};
 use crate::result::histogram::Histogram;
-use crate::scheduler::{Load, RequestState};
-use crate::units::{PerClassTier, PerTier, Picos, Tier, picos_to_seconds, to_f64};
+use crate::result::snapshot::{RequestTimes, Snapshot};
+use crate::result::stop::Stop;
+use crate::units::{PerTier, Picos, Tier, picos_to_seconds, to_f64};
 
 /// At this many batches neighbours are merged in pairs, so that memory does not grow with simulated time.
 const MOST_BATCHES: usize = 32;
@@ -12,98 +12,6 @@ const MOST_BATCHES: usize = 32;
 const FEWEST_MEASURED: usize = 8;
 /// Batches a turnover of the live sessions, at first.
 const BATCHES_PER_TURNOVER: u64 = 4;
-
-/// Counts since the start of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Snapshot {
-    /// Simulated time.
-    pub time: Picos,
-    /// Steps of the node.
-    pub steps: u64,
-    /// Requests ended.
-    pub requests: u64,
-    /// Sessions ended.
-    pub sessions: u64,
-    /// Tokens emitted by ended requests.
-    pub output_tokens: u64,
-    /// Requests with a TTFT.
-    pub timed_ttft: u64,
-    /// Requests with a TPOT.
-    pub timed_tpot: u64,
-    /// Those over the TTFT limit.
-    pub over_ttft: u64,
-    /// Those over the TPOT limit.
-    pub over_tpot: u64,
-    /// Running requests that were preempted.
-    pub preemptions: u64,
-    /// Sessions that lost their blocks.
-    pub session_losses: u64,
-    /// Draws served by the other tier, in blocks.
-    pub fallbacks: u64,
-    /// Blocks reclaimed.
-    pub reclaimed_blocks: u64,
-    /// Tokens of suffixes landed in flash.
-    pub landed_tokens: u64,
-    /// Blocks in use × picoseconds, by tier.
-    pub block_time: PerTier<u128>,
-    /// Tokens written for the first time.
-    pub materialised: PerClassTier<u64>,
-    /// Tokens written again.
-    pub rematerialised: PerClassTier<u64>,
-}
-
-impl Snapshot {
-    /// What happened since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let mut block_time = self.block_time;
-        for tier in Tier::ALL {
-            block_time[tier] -= earlier.block_time[tier];
-        }
-        Self {
-            time: self.time - earlier.time,
-            steps: self.steps - earlier.steps,
-            requests: self.requests - earlier.requests,
-            sessions: self.sessions - earlier.sessions,
-            output_tokens: self.output_tokens - earlier.output_tokens,
-            timed_ttft: self.timed_ttft - earlier.timed_ttft,
-            timed_tpot: self.timed_tpot - earlier.timed_tpot,
-            over_ttft: self.over_ttft - earlier.over_ttft,
-            over_tpot: self.over_tpot - earlier.over_tpot,
-            preemptions: self.preemptions - earlier.preemptions,
-            session_losses: self.session_losses - earlier.session_losses,
-            fallbacks: self.fallbacks - earlier.fallbacks,
-            reclaimed_blocks: self.reclaimed_blocks - earlier.reclaimed_blocks,
-            landed_tokens: self.landed_tokens - earlier.landed_tokens,
-            block_time,
-            materialised: self.materialised.since(&earlier.materialised),
-            rematerialised: self.rematerialised.since(&earlier.rematerialised),
-        }
-    }
-
-    /// Tokens written to a tier, again or for the first time.
-    #[must_use]
-    pub fn written(&self, tier: Tier) -> u64 {
-        self.materialised.tier_total(tier) + self.rematerialised.tier_total(tier)
-    }
-}
-
-/// Times of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestTimes {
-    /// Draw of its session.
-    pub draw: u64,
-    /// Its number in the session.
-    pub request: u32,
-    /// When it became ready.
-    pub ready: Picos,
-    /// When it was first admitted.
-    pub admitted: Picos,
-    /// When its first token was emitted; 0 if it emits none.
-    pub first_token: Picos,
-    /// When it ended.
-    pub end: Picos,
-}
 
 /// The measured part of a run.
 #[derive(Debug, Clone)]
@@ -150,13 +58,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for a run.
+    /// A recorder for a run at a load of `load_sessions` live sessions, with p99 limits for TTFT and TPOT.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
-        let load_sessions = match config.load {
-            Load::Closed { sessions, .. } => u64::from(sessions),
-            Load::Poisson { .. } | Load::Recorded => 16 * config.gpus as u64,
-        };
+    pub fn new(load_sessions: u64, limits: (Picos, Picos), keep_requests: bool) -> Self {
         Self {
             counts: Snapshot::default(),
             current: Batch::default(),
@@ -164,11 +68,11 @@ impl Recorder {
             spare: Vec::new(),
             batch_sessions: (load_sessions / BATCHES_PER_TURNOVER).max(1),
             load_sessions,
-            ttft_limit: config.limits.0,
-            tpot_limit: config.limits.1,
+            ttft_limit: limits.0,
+            tpot_limit: limits.1,
             stop: Stop::Drained,
             settled_from: None,
-            requests: config.keep_requests.then(Vec::new),
+            requests: keep_requests.then(Vec::new),
         }
     }
 
@@ -195,33 +99,25 @@ impl Recorder {
         }
     }
 
-    /// A request has ended at `now`.
-    pub fn request_ended(
-        &mut self,
-        draw: u64,
-        request: u32,
-        state: &RequestState,
-        output_tokens: u32,
-        now: Picos,
-    ) {
+    /// A request has ended that emitted so many tokens.
+    pub fn request_ended(&mut self, times: RequestTimes, output_tokens: u32) {
         self.counts.requests += 1;
         self.counts.output_tokens += u64::from(output_tokens);
         if output_tokens > 0 {
-            let ttft = state.first_token - state.ready;
+            let ttft = times.first_token - times.ready;
             self.counts.timed_ttft += 1;
             self.counts.over_ttft += u64::from(ttft > self.ttft_limit);
             self.current.ttft.add(ttft);
         }
         if output_tokens > 1 {
             let gaps = Picos::from(output_tokens - 1);
-            let time = now - state.first_token;
+            let time = times.end - times.first_token;
             self.counts.timed_tpot += 1;
             self.counts.over_tpot += u64::from(time > self.tpot_limit.saturating_mul(gaps));
             self.current.tpot.add(time / gaps);
         }
         if let Some(requests) = &mut self.requests {
-            let (ready, admitted, first_token) = (state.ready, state.admitted, state.first_token);
-            requests.push(RequestTimes { draw, request, ready, admitted, first_token, end: now });
+            requests.push(times);
         }
     }
 
