@@ -148,15 +148,35 @@ def test_a_reviewer_follows_each_worker_and_gets_a_share_of_its_trace(traces):
         assert last[session, agent - 1] in waits
 
 
-def test_public_limits_of_the_harness_hold(traces):
-    for name, most_rounds in (("appworld", 30), ("swe-bench-verified", 50), ("webarena", 30)):
-        trace = traces[name]
-        spawns = rows(trace, "spawns")
-        workers = Counter(row["session"] for row in spawns if row["role"] == "worker")
-        agents = {(row["session"], row["agent"]) for row in spawns}
-        rounds = Counter((row["session"], row["agent"]) for row in rows(trace, "requests"))
-        assert max(workers.values()) <= 10
-        assert max(rounds[agent] for agent in agents) <= most_rounds
+@pytest.mark.parametrize(
+    ("name", "most_rounds"),
+    [("appworld", 30), ("swe-bench-verified", 50), ("webarena", 30), ("deepsearchqa", 50)],
+)
+def test_limits_of_the_harness_hold(name, most_rounds, traces):
+    requests = rows(traces[name], "requests")
+    delegations = Counter(row["session"] for row in requests if "spawn" in row["tools"])
+    assert max(delegations.values()) <= 10
+    rounds = Counter((row["session"], row["agent"]) for row in requests if row["agent"] > 0)
+    assert max(rounds.values()) <= most_rounds
+
+
+def test_workers_of_a_delegation_run_side_by_side(traces):
+    for row in rows(traces["swe-bench-verified"], "requests"):
+        if "spawn" in row["tools"]:
+            break
+    started = [
+        each
+        for each in rows(traces["swe-bench-verified"], "spawns")
+        if (each["session"], each["spawned_by"]) == (row["session"], row["request"])
+        and each["role"] == "worker"
+    ]
+    assert len(started) == len(row["tools"])
+    first = {}
+    for each in rows(traces["swe-bench-verified"], "requests"):
+        first.setdefault((each["session"], each["agent"]), each)
+    for each in started:
+        waits = first[each["session"], each["agent"]]["after"]
+        assert [edge["request"] for edge in waits] == [row["request"]]
 
 
 def test_without_reviewers_everything_else_is_the_same():

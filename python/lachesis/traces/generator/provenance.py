@@ -44,9 +44,12 @@ it, a prompt of their own (their tool sets differ), sized by what Table 3's toke
 The number of tau3 turns follows from tokens written and Figure 4(b); BFCLv4's is the data set's.
 
 **Multi-agent** (the others). A lead delegates, in one turn, to workers that run their rounds in
-contexts of their own; a reviewer follows each worker and is given a share of its trace. Workers of
-a session run one after another, in DeepSearchQA one or two at a time: the published ratios of lead
-to worker lifetimes leave no room for more in sequence, or for a lead with ten workers. Prompts of
+contexts of their own; a reviewer follows each worker and is given a share of its trace. A
+delegation starts up to four workers at once: one after another, the published ratios of lead to
+worker lifetimes would leave two to four workers a session, with contexts too long for the
+published write rates. No session delegates more than ten times, and no worker runs more rounds
+than AOrchestra's public limits allow, but for DeepSearchQA and Terminal-Bench, whose requests a
+session leave no room for 30 (here at most 50). Prompts of
 leads, workers and reviewers are shared by all sessions of a workload. `multi-agent-no-reviewer` is
 the same sessions without the reviewers' requests. No reasoning counts are given here, since
 nothing strips it.
