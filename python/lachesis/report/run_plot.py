@@ -94,7 +94,7 @@ def _draw_lifetimes(axes: Axes, runs: list[dict[str, Any]]) -> None:
         years = run["hbf_lifetime_years"]
         if years is None:
             axes.annotate(
-                "no flash wear", (warranty, row), (7, 0), textcoords="offset points", va="center",
+                "no device-years", (warranty, row), (7, 0), textcoords="offset points", va="center",
                 style="italic", color=_INK,
             )  # fmt: skip
             continue

@@ -9,6 +9,9 @@ from lachesis.results.notes import repeats_note
 Document = dict[str, Any]
 Run = dict[str, Any]
 
+#: Below this factor two lifetimes read the same in the table.
+_ALIKE = 1.005
+
 
 def years_text(years: float) -> str:
     """Years with three digits, and thousands as people write them.
@@ -65,7 +68,7 @@ def outcome_sentence(runs: list[Run]) -> str:
         reverse=True,
     )
     if not rated:
-        return "No policy here wears the flash, so there are no device-years."
+        return "No policy here has device-years; the notes say why."
     best = rated[0]
     years, warranty = best["hbf_lifetime_years"], best["warranty_years"]
     verdict = "past" if years >= warranty else "short of"
@@ -75,6 +78,8 @@ def outcome_sentence(runs: list[Run]) -> str:
     others = rated[1:]
     other = next((run for run in others if run["policy"] == "hbm-first"), others[0])
     factor = years / other["hbf_lifetime_years"]
+    if years / rated[-1]["hbf_lifetime_years"] < _ALIKE:
+        return f"The flash lasts alike under all policies: {years_text(years)} years, {end}."
     return (
         f"The flash lasts longest under {best['policy']}: {years_text(years)} years, "
         f"{factor:.2f} times as long as under {other['policy']}, {end}."
@@ -120,16 +125,15 @@ def quality_sentences(quality: dict[str, Any]) -> list[str]:
     if quality["recounted"] or quality["inferred"]:
         said.append(f"Token counts of requests: {', '.join(counted)}.")
     left_out = [
-        (quality["dropped"], "rows dropped", quality["dropped_reasons"]),
-        (quality["excluded"], "calls excluded", quality["excluded_reasons"]),
+        (quality["dropped"], "row", "dropped", quality["dropped_reasons"]),
+        (quality["excluded"], "call", "excluded", quality["excluded_reasons"]),
     ]
-    for count, what, reasons in left_out:
+    for count, noun, what, reasons in left_out:
         if count:
-            named = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items())
-            said.append(f"{count:,} {what}: {named}.")
+            said.append(f"{_count(count, noun)} {what}: {_counted(reasons)}.")
     if quality["adjusted"]:
-        named = ", ".join(f"{kind} {number:,}" for kind, number in quality["adjusted"].items())
-        said.append(f"Adjusted where the log contradicts itself: {named}.")
+        adjusted = _counted(quality["adjusted"])
+        said.append(f"Adjusted where the log contradicts itself: {adjusted}.")
     if skipped := quality["skipped_files"]:
         name, reason = next(iter(skipped.items()))
         more = f", and {len(skipped) - 1:,} more" if len(skipped) > 1 else ""
@@ -154,7 +158,16 @@ def _notes(document: Document) -> list[str]:
         (run["policy"], [note for note in run["notes"] if note != each[run["policy"]]])
         for run in runs
     ]
-    return ([_sentence(repeats)] if repeats else []) + _shared(others)
+    said = [f"{repeats}."] if repeats else []
+    names = tuple(f"{run['policy']}" for run in runs)
+    return said + [
+        note if note.startswith(names) else note[:1].upper() + note[1:] for note in _shared(others)
+    ]
+
+
+def _counted(reasons: dict[str, int]) -> str:
+    """Reasons with their counts, those that contain punctuation told apart."""
+    return "; ".join(f"{number:,} x {reason}" for reason, number in reasons.items())
 
 
 def _fitted(origin: dict[str, Any]) -> list[str]:
@@ -174,13 +187,9 @@ def _shared(lists: list[tuple[str, list[str]]]) -> list[str]:
         for text in texts:
             owners.setdefault(text, []).append(policy)
     return [
-        _sentence(text if len(policies) == len(lists) else f"{', '.join(policies)}: {text}")
+        f"{text}." if len(policies) == len(lists) else f"{', '.join(policies)}: {text}."
         for text, policies in owners.items()
     ]
-
-
-def _sentence(text: str) -> str:
-    return f"{text}."
 
 
 def _count(number: int, noun: str) -> str:

@@ -169,4 +169,5 @@ def _bytes_of(table: dict[str, tuple[int, int]], plan: Plan) -> int:
 
 
 def _share(part: float, whole: int) -> float | None:
-    return part / whole if whole else None
+    # A mean over time of a memory that is always full may round to just above it.
+    return min(1.0, part / whole) if whole else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from lachesis.simulate import Comparison, Replay
@@ -12,20 +13,14 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
     notes = []
     if repeats := _repeats(comparison, replay):
         notes.append(repeats)
-    policy = replay.policy
-    if not policy.writes_flash:
-        notes.append(
-            f"device-years are not given: under {policy.name} generated KV never reaches flash"
-        )
+    if not replay.policy.writes_flash:
+        notes.append("no device-years: generated KV never reaches flash")
     elif comparison.plan.settings.memory.hbf_stacks == 0:
-        notes.append("device-years are not given: this memory has no flash")
+        notes.append("no device-years: this memory has no flash")
     elif replay.measured["hbf_tokens_per_s"][0] <= 0.0:
-        notes.append("device-years are not given: nothing was written to flash in the window")
-    elif not _has_interval(replay):
-        notes.append(
-            "the interval of device-years is not given: the write rate varies so much between "
-            "batches that it has no upper end"
-        )
+        notes.append("no device-years: nothing was written to flash in the window")
+    elif reason := _no_interval(replay):
+        notes.append(f"no interval of device-years: {reason}")
     return notes
 
 
@@ -139,9 +134,13 @@ def _pressed(replay: Replay) -> str:
     )
 
 
-def _has_interval(replay: Replay) -> bool:
+def _no_interval(replay: Replay) -> str:
     mean, half_width = replay.measured["hbf_tokens_per_s"]
-    return bool(half_width < mean)
+    if not math.isfinite(half_width):
+        return "the measured window is too short"
+    if half_width >= mean:
+        return "the write rate varies so much between batches that it has no upper end"
+    return ""
 
 
 def seconds_text(seconds: float) -> str:
