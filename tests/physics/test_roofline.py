@@ -263,3 +263,15 @@ def test_a_tier_s_own_stacks_set_the_pace_of_what_lies_there():
         reads = (LONG + i) * full + 8192 * windowed
         total += by_hand.local_s(shape, 1) + reads + flush + by_hand.experts_s(shape, 1) + 0.035
     assert ends[0] == pytest.approx(total * 1e12, abs=5 * 2 * (LONG + 10))
+
+
+def test_landing_is_charged_to_the_step_it_precedes_on_request():
+    # 9,000 prefilled tokens go to six flash stacks: 18.4 ms, once, before the first token.
+    shape = by_hand.MODELS["llama-4-maverick"]
+    behind = end_times_ps(priced("llama-4-maverick"), "hbf-only", LONG)
+    charged = end_times_ps(priced("llama-4-maverick", "node.landing=sync"), "hbf-only", LONG)
+    landing = LONG * by_hand.stored_bytes(shape) / (6 * by_hand.HBF_WRITE)
+    assert landing == pytest.approx(0.018432)
+    assert charged[0] - behind[0] == pytest.approx(landing * 1e12, abs=LONG)
+    in_hbm = end_times_ps(priced("llama-4-maverick", "node.landing=sync"), "hbm-first", LONG)
+    assert in_hbm == end_times_ps(priced("llama-4-maverick"), "hbm-first", LONG)
