@@ -259,6 +259,32 @@ def test_the_reader_of_the_output_may_leave(tmp_path: Path) -> None:
     assert done.returncode in (0, 141)
 
 
+def test_an_error_of_one_policy_stops_the_others(tmp_path: Path, lachesis_here: Lachesis) -> None:
+    # 1.6 million tokens fit HBM and flash together, but not HBM alone.
+    rows = [{"session": "big", "input_tokens": 1_600_000, "output_tokens": 50}]
+    rows += [{"session": f"s{n}", "input_tokens": 2000, "output_tokens": 50} for n in range(200)]
+    (tmp_path / "big.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    started = time.monotonic()
+    code, out, err = lachesis_here(
+        "run", "big.jsonl", "--load", "64", "--turnovers", "1000000", "--precision", "0.0001%",
+        "--policy", "hbm-first", "--policy", "hbm-only", "--threads", "2", "--json", "out.json",
+    )  # fmt: skip
+    assert (code, out) == (2, "")
+    assert "session big, request 0" in err
+    assert "KV blocks" in err
+    assert time.monotonic() - started < 10.0
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_read_write_ratio_tells_what_was_fixed_from_the_trace(lachesis_here: Lachesis) -> None:
+    _, out, _ = lachesis_here(
+        "run", *SHORT, "--policy", "read-write-ratio", "--quiet", "--json", "-"
+    )
+    fixed = json.loads(out)["provenance"]["policies"]["read-write-ratio"]["chosen_for"]
+    assert fixed["threshold_rho"] > 0.0
+    assert fixed["load_sessions"] == 8
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path: Path, threads: str) -> None:
     words = (

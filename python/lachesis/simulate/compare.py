@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -158,12 +158,16 @@ class _Stage:
         with ThreadPoolExecutor(min(threads, len(items))) as pool:
             futures = [pool.submit(work, item) for item in items]
             try:
-                return [future.result() for future in futures]
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for future in futures:
+                    if future in done:
+                        future.result()
             except BaseException:
                 # Python delivers Ctrl-C to the main thread only; the others look at this.
                 self.stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+            return [future.result() for future in futures]
 
     def search(self, name: str) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
