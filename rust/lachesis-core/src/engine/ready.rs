@@ -17,7 +17,7 @@ impl Engine<'_> {
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
                 TimerKind::Ready => self.become_ready(who, timer.time),
-                TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, who),
+                TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, timer.time, timer.draw, who),
             }
         }
     }
@@ -66,7 +66,8 @@ impl Engine<'_> {
         if to_write > 0 {
             self.set_timer(who, time + self.config.ttft_reference, TimerKind::PrefillEnd);
         } else {
-            self.scheduler.enqueue(self.instances.get(who.instance).gpu, who);
+            let instance = self.instances.get(who.instance);
+            self.scheduler.enqueue(instance.gpu, time, instance.draw, who);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::units::{index, narrow};
+use crate::units::{Picos, index, narrow};
 
 /// No running request.
 pub const NO_SLOT: u32 = u32::MAX;
@@ -35,9 +35,16 @@ pub struct Running {
     newer: u32,
 }
 
+/// A waiting request with its place in line: by the time it was queued, then in order.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    place: (Picos, u64, u32),
+    who: Waiting,
+}
+
 #[derive(Debug)]
 struct GpuQueue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Queued>,
     newest: u32,
     count: u32,
 }
@@ -67,15 +74,21 @@ impl Scheduler {
         }
     }
 
-    /// A request joins the end of its GPU's queue.
-    pub fn enqueue(&mut self, gpu: u16, who: Waiting) {
-        self.gpus[usize::from(gpu)].waiting.push_back(who);
+    /// A request of the `draw`-th session joins its GPU's queue at `time`, which is never before that of the last to join.
+    pub fn enqueue(&mut self, gpu: u16, time: Picos, draw: u64, who: Waiting) {
+        let waiting = &mut self.gpus[usize::from(gpu)].waiting;
+        let place = (time, draw, who.request);
+        let mut behind = waiting.len();
+        while behind > 0 && waiting[behind - 1].place > place {
+            behind -= 1;
+        }
+        waiting.insert(behind, Queued { place, who });
     }
 
     /// The head of a queue.
     #[must_use]
     pub fn head(&self, gpu: u16) -> Option<Waiting> {
-        self.gpus[usize::from(gpu)].waiting.front().copied()
+        self.gpus[usize::from(gpu)].waiting.front().map(|queued| queued.who)
     }
 
     /// Requests waiting on a GPU.
