@@ -6,7 +6,7 @@ use crate::event::{StepEvent, StepEventKind};
 use crate::hw::WindowKind;
 use crate::placement::Need;
 use crate::scheduler::Waiting;
-use crate::units::{index, to_f64};
+use crate::units::{Tier, index, to_f64};
 use crate::workload::NONE;
 
 impl Engine<'_> {
@@ -54,23 +54,29 @@ impl Engine<'_> {
         if self.lose_newest(gpu, head) { Ok(true) } else { Err(self.too_large(gpu, head)) }
     }
 
-    /// The error of a request for which the memory of a GPU is too small.
+    /// The error of a request for which the memory of a GPU is too small: in the tiers that its segments may use.
     pub(super) fn too_large(&self, gpu: u16, who: Waiting) -> Error {
         let instance = self.instances.get(who.instance);
         let request = self.workload.requests_of(index(instance.session))[index(who.request)];
-        let block_tokens = u64::from(self.config.block_tokens);
-        let needed = self.workload.uses_of(&request).iter().map(|used| {
+        let mut needed = Need::default();
+        for used in self.workload.uses_of(&request) {
             let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
             let output = if used.segment == request.output_segment { self.emits(who) } else { 0 };
             let tokens = segment.tokens + self.new_tokens(who, *used) + output;
-            u64::from(tokens).div_ceil(block_tokens)
-        });
-        let memory = &self.placement.memory.gpus[usize::from(gpu)];
-        let available = u64::from(memory.total.0[0]) + u64::from(memory.total.0[1]);
+            needed[segment.target] += u64::from(tokens.div_ceil(self.config.block_tokens));
+        }
+        let total = self.placement.memory.gpus[usize::from(gpu)].total;
+        let has = |tier: Tier| u64::from(total[tier]);
+        let (needed, available) = if self.placement.memory.falls_back {
+            (needed[Tier::Hbm] + needed[Tier::Hbf], has(Tier::Hbm) + has(Tier::Hbf))
+        } else {
+            let lacking = Tier::ALL.into_iter().find(|&tier| needed[tier] > has(tier)).unwrap_or(Tier::Hbm);
+            (needed[lacking], has(lacking))
+        };
         Error::SessionTooLarge {
             session: index(instance.session),
             request: index(who.request),
-            needed: needed.sum(),
+            needed,
             available,
         }
     }
