@@ -42,16 +42,20 @@ forward is written anew as a reasoning-stripped segment, and the last turn of a 
 none. The prompt is one segment that all sessions of a workload share. BFCLv4 sessions have, behind
 it, a prompt of their own (their tool sets differ), sized by what Table 3's tokens written leave.
 The number of tau3 turns follows from tokens written and Figure 4(b); BFCLv4's is the data set's.
+In tau3-banking and BFCLv4 long-context, whose mean turns are far longer than their median ones,
+the longest turns are last turns that hold observations; were they reasoning instead, BFCLv4
+long-context would come nearer the published separability (0.96), with single requests that
+reason for tens of thousands of tokens.
 
 **Multi-agent** (the others). A lead delegates, in one turn, to workers that run their rounds in
 contexts of their own; a reviewer follows each worker and is given a share of its trace. A
 delegation starts up to four workers at once: one after another, the published ratios of lead to
-worker lifetimes would leave two to four workers a session, with contexts too long for the
-published write rates. No session delegates more than ten times, and no worker runs more rounds
-than AOrchestra's public limits allow, but for DeepSearchQA and Terminal-Bench, whose requests a
-session leave no room for 30 (here at most 50). Prompts of
-leads, workers and reviewers are shared by all sessions of a workload. `multi-agent-no-reviewer` is
-the same sessions without the reviewers' requests. No reasoning counts are given here, since
+worker lifetimes would leave two to four workers a session, with contexts too long for the write
+rates that the published device lifetimes imply. No session delegates more than ten times, and no
+worker runs more rounds than AOrchestra's public limits allow, but for DeepSearchQA and
+Terminal-Bench, where 30 would cut the longest workers short (here at most 50). Prompts of leads,
+workers and reviewers are shared by all sessions of a workload. `multi-agent-no-reviewer` is the
+same sessions without the reviewers' requests. No reasoning counts are given here, since
 nothing strips it.
 
 **Whole-number adjustment.** Sizes are drawn from the specified laws at the middles of equal

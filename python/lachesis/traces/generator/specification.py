@@ -111,6 +111,8 @@ class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     """Observations' share of what a turn with tool calls carries beyond the user's text."""
     shared_prompt_tokens: Sourced[Count]
     tools: Sourced[list[ToolShare]]
+    last_turn_carried_share: Sourced[Share] | None = None
+    """Of a last turn's laden tokens, what is no reasoning; absent: as in any other turn."""
     own_prompt_sigma: Sourced[NotNegative] | None = None
     """Spread of the logarithm of a session's own tool set; absent where prompts are shared."""
 

@@ -170,6 +170,9 @@ def _stripped(law: Temporal, turns: Ints, laden: Ints, rng: _Streams) -> Ints:
         values = law.stripped_tokens.values(len(members))
         dealt = np.rint(place(values, score[members])).astype(np.int64)
         if is_last:  # It writes no stripped segment, so no published law binds it.
+            if law.last_turn_carried_share is not None:
+                share = law.last_turn_carried_share.value
+                dealt = np.rint(share * laden[members]).astype(np.int64)
             dealt = np.minimum(dealt, room[members])
         stripped[members] = _fit_into(dealt, room[members], rng["swaps"])
     least = _USER_MINIMUM + _VISIBLE_MINIMUM
