@@ -18,7 +18,7 @@ def multi_agent():
 
 
 def measure(benchmark, workload, plan, policy, load):
-    """Replay once a round; quote the fastest round, which other work on the machine disturbs least."""
+    """Replay once a round; quote the fastest, which other work on the machine disturbs least."""
     cost = plan.cost()
     run = benchmark.pedantic(
         replay,
@@ -51,7 +51,13 @@ def test_cost_over_load(benchmark, multi_agent, sessions):
     turnovers = 1600.0 / sessions
     stopping = Stopping(turnovers=turnovers, warm_up_turnovers=0.0, fixed=True)
     plan = Plan(Settings.choose(memory="2/6"), stopping=stopping)
-    measure(benchmark, multi_agent, plan, "lachesis-deterministic", Load(kind="closed", sessions=sessions))
+    measure(
+        benchmark,
+        multi_agent,
+        plan,
+        "lachesis-deterministic",
+        Load(kind="closed", sessions=sessions),
+    )
 
 
 def test_reading_a_corpus(benchmark):

@@ -93,10 +93,10 @@ class StepCost:
         """Fixed part of every step."""
     @property
     def tier_reads_ps(self) -> tuple[list[int], list[int]] | None:
-        """Where each tier is read at its own stacks: (HBM, HBF) a token, of full and windowed layers."""
+        """(HBM, HBF) a token, of full and windowed layers, where each tier has its own stacks."""
 
 class BlockPool:
-    """A two-tier pool of block ids: HBM's ids first, then HBF's. A call that fails changes nothing."""
+    """A two-tier pool of block ids, HBM's first. A call that fails changes nothing."""
 
     def __new__(cls, hbm_blocks: int, hbf_blocks: int) -> BlockPool: ...
     def alloc(

@@ -12,7 +12,7 @@ DEFAULT_SLO = "tight"
 
 
 class ToolMeans(Part, frozen=True, kw_only=True):
-    """Mean duration of a call by tool class, in seconds; the field names are the class names of a trace."""
+    """Mean duration of a call by tool class, in seconds; the fields are a trace's class names."""
 
     retrieval: NonNegativeFloat
     environment: NonNegativeFloat

@@ -131,7 +131,7 @@ def unit_of(field: str) -> str:
     """The unit that a field's name carries; "" for counts, ratios without unit and texts.
 
     Example:
-        >>> unit_of("hbf_write_gb_per_s_per_stack"), unit_of("tool_mean_s.retrieval"), unit_of("slots")
+        >>> unit_of("hbf_write_gb_per_s_per_stack"), unit_of("tool_mean_s.speech"), unit_of("slots")
         ('GB/s per stack', 's', '')
     """
     steps = [step for step in reversed(field.split(".")) if not step.isdecimal()]

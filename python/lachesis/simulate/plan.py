@@ -1,4 +1,4 @@
-"""What a run is: load, precision, seed; and the engine's settings that follow from it and the presets."""
+"""What a run is: load, precision, seed; and the engine's settings that follow from them."""
 
 from __future__ import annotations
 
@@ -53,17 +53,15 @@ class Load:
         )
         poisson = _POISSON.fullmatch(word)
         try:
-            if poisson:
-                rate = float(poisson.group(1))
-                if not 1e-6 <= rate <= 1e6:
-                    raise ValueError
-                return cls(kind="poisson", sessions_per_s=rate)
-            sessions = int(word)
+            rate = float(poisson.group(1)) if poisson else 0.0
+            sessions = 0 if poisson else int(word)
         except ValueError:
             raise InputError(rule, field="load", value=text) from None
-        if not 1 <= sessions <= SESSIONS_MAX:
-            raise InputError(rule, field="load", value=text)
-        return cls(kind="closed", sessions=sessions)
+        if poisson and 1e-6 <= rate <= 1e6:
+            return cls(kind="poisson", sessions_per_s=rate)
+        if not poisson and 1 <= sessions <= SESSIONS_MAX:
+            return cls(kind="closed", sessions=sessions)
+        raise InputError(rule, field="load", value=text)
 
 
 @dataclass(frozen=True)

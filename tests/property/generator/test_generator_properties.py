@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lachesis.calibrate.measurement import measure
 from lachesis.traces import validate
 from lachesis.traces.generator import generate, specification
 from lachesis.traces.generator.draws import apportion, group_sums
-from lachesis.traces.generator.measurement import measure
 
 groups = st.lists(
     st.tuples(

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from lachesis.calibrate.measurement import measure
 from lachesis.errors import InputError
 from lachesis.traces import validate
 from lachesis.traces.generator import corpora, generate, published
 from lachesis.traces.generator.generate import MIXES
-from lachesis.traces.generator.measurement import measure
 
 # Lachesis (arXiv:2610.08378), Table 3: sessions, requests, tokens processed, tokens written.
 TABLE_3 = {

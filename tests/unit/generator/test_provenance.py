@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lachesis.traces.generator import provenance, specification
+from lachesis.calibrate import provenance
+from lachesis.traces.generator import specification
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from lachesis.traces.generator import corpora, published, signal_check
+from lachesis.calibrate import signal_check
+from lachesis.traces.generator import corpora, published
 from lachesis.traces.generator.draws import stream
 from lachesis.traces.generator.spawn_text import blurred_score, load_signal, write_texts
 from lachesis.traces.generator.specification import load

@@ -1,6 +1,8 @@
 //! Extents: runs of blocks of one tier. A segment's blocks are a stack of extents in one shared slab, so that drawing
 //! or reclaiming a run of any length is one operation and nothing is allocated per segment.
 
+use std::collections::VecDeque;
+
 use crate::units::{PerTier, Tier, index, narrow};
 
 /// Nothing lies below.
@@ -90,7 +92,8 @@ impl ExtentStack {
 #[derive(Debug, Default)]
 pub struct ExtentSlab {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// First freed, first used: reclaiming follows the order of writing, so neighbours stay neighbours and share cache lines.
+    free: VecDeque<u32>,
 }
 
 impl ExtentSlab {
@@ -111,7 +114,7 @@ impl ExtentSlab {
             );
             return;
         }
-        let below = if let Some(reused) = self.free.pop() {
+        let below = if let Some(reused) = self.free.pop_front() {
             self.slots[index(reused)] = stack.0;
             reused
         } else {
@@ -131,7 +134,7 @@ impl ExtentSlab {
                 *stack = ExtentStack::default();
             } else {
                 stack.0 = self.slots[index(below)];
-                self.free.push(below);
+                self.free.push_back(below);
             }
             return Some(present);
         }

@@ -3,6 +3,8 @@
 //! Free lists are counts here: which block a segment gets changes no result of a simulation. `BlockPool` is the same
 //! discipline with block ids, for an engine that has real blocks.
 
+use std::collections::VecDeque;
+
 use crate::error::{Error, Result};
 use crate::kv::extent::{Extent, ExtentSlab};
 use crate::kv::reclaim::ReclaimList;
@@ -37,7 +39,8 @@ pub struct Memory {
     pub reclaimed: u64,
     block_tokens: u32,
     segments: Vec<Segment>,
-    vacant: Vec<SegmentId>,
+    /// First vacated, first used, as in the slab of extents.
+    vacant: VecDeque<SegmentId>,
     extents: ExtentSlab,
 }
 
@@ -59,7 +62,7 @@ impl Memory {
             reclaimed: 0,
             block_tokens,
             segments: Vec::new(),
-            vacant: Vec::new(),
+            vacant: VecDeque::new(),
             extents: ExtentSlab::default(),
         }
     }
@@ -73,7 +76,7 @@ impl Memory {
     /// Enters a segment that holds nothing yet.
     pub fn open(&mut self, gpu: u16, class: SegmentClass, target: Tier) -> SegmentId {
         let segment = Segment::new(gpu, class, target);
-        if let Some(id) = self.vacant.pop() {
+        if let Some(id) = self.vacant.pop_front() {
             self.segments[id.index()] = segment;
             id
         } else {
@@ -159,7 +162,7 @@ impl Memory {
         if held == 0 {
             list.remove(&mut self.segments, id);
             if self.segments[id.index()].closed {
-                self.vacant.push(id);
+                self.vacant.push_back(id);
             }
         }
         Some(extent)
@@ -252,7 +255,7 @@ impl Memory {
     /// Frees a segment: its blocks return to their lists and its row goes.
     pub fn free(&mut self, id: SegmentId) -> u32 {
         let held = self.evict(id);
-        self.vacant.push(id);
+        self.vacant.push_back(id);
         held
     }
 
@@ -260,7 +263,7 @@ impl Memory {
     pub fn close_in_place(&mut self, id: SegmentId) {
         if self.segments[id.index()].held() == 0 {
             self.unlist(id);
-            self.vacant.push(id);
+            self.vacant.push_back(id);
         } else {
             self.segments[id.index()].closed = true;
         }

@@ -1,6 +1,6 @@
 """Writes the corpora's provenance page: what they meet, what they miss, what was chosen.
 
-``python -m lachesis.traces.generator.provenance traces/README.md`` measures the shipped corpora
+``python -m lachesis.calibrate.provenance traces/README.md`` measures the shipped corpora
 and writes the page. Every number on it is computed; the prose around the tables stands here.
 """
 
@@ -11,8 +11,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lachesis.traces.generator import corpora, published, signal_check, specification
-from lachesis.traces.generator.measurement import measure
+from lachesis.calibrate import signal_check
+from lachesis.calibrate.measurement import measure
+from lachesis.traces.generator import corpora, published, specification
 from lachesis.traces.generator.specification import Specification
 
 _INTRODUCTION = """# The built-in corpora
@@ -24,7 +25,7 @@ was chosen, and for what. They are shipped as Parquet (`data/corpora`); `lachesi
 NAME` makes them anew, with another seed or another size if asked. Token counts are generated; no
 text was tokenised.
 
-This page is written by `python -m lachesis.traces.generator.provenance traces/README.md`, which
+This page is written by `python -m lachesis.calibrate.provenance traces/README.md`, which
 measures the shipped corpora. Lifetimes are those of the reference clock (0.2 s an output token,
 1 s an observation, tool delays exponential, user delay log-normal with median 120 s and spread
 1.0), with one set of drawn delays; other draws move the ratios by a few per cent and the

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lachesis.calibrate.measurement import CLOCK_SEED, kendall_tau
 from lachesis.characterise.reference_clock import schedule
 from lachesis.presets import load_latency
-from lachesis.traces.generator.measurement import CLOCK_SEED, kendall_tau
 from lachesis.traces.schema import Role, SegmentClass
 from lachesis.traces.trace import Trace
 

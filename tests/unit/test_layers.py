@@ -1,0 +1,35 @@
+"""Rules on imports that the layers' contract cannot state for a compiled module."""
+
+import ast
+from pathlib import Path
+
+import lachesis
+
+PACKAGE = Path(lachesis.__file__).parent
+MAY_IMPORT_THE_ENGINE = {"__init__.py", "simulate", "placement"}
+
+
+def imports_the_engine(source: str) -> bool:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import) and any("_engine" in name.name for name in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(name.name for name in node.names)]
+            if any(name.endswith("_engine") for name in names):
+                return True
+    return False
+
+
+def test_only_simulation_and_placement_speak_to_the_engine():
+    rooms = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
+        if imports_the_engine(path.read_text())
+    }
+    assert rooms <= MAY_IMPORT_THE_ENGINE
+    assert "simulate" in rooms, "the check itself must see an import"
+
+
+def test_public_names_are_there():
+    for name in lachesis.__all__:
+        assert getattr(lachesis, name) is not None
