@@ -4,16 +4,29 @@ Offsets are int64 with a leading 0; request and segment numbers are local to the
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+__all__ = [
+    "BlockPool",
+    "EngineError",
+    "StepCost",
+    "Workload",
+    "__version__",
+    "device_years",
+    "operators",
+    "price",
+    "replay",
+]
 
 __version__: str
 
 class EngineError(Exception):
     """An error of the core; ``args`` are kind, message and place (session, field, row) or None."""
 
+@final
 class Workload:
     """The sessions that are replayed, validated."""
 
@@ -52,6 +65,7 @@ class Workload:
     def draw_order(self, seed: int, epoch: int) -> list[int]:
         """The order in which sessions are drawn in one epoch."""
 
+@final
 class StepCost:
     """What a decode step costs, in integers of picoseconds (``docs/engine.md``)."""
 
@@ -95,6 +109,7 @@ class StepCost:
     def tier_reads_ps(self) -> tuple[list[int], list[int]] | None:
         """(HBM, HBF) a token, of full and windowed layers, where each tier has its own stacks."""
 
+@final
 class BlockPool:
     """A two-tier pool of block ids, HBM's first. A call that fails changes nothing."""
 
