@@ -172,6 +172,8 @@ class AgentLog:
     instruction: str | None = None
     agent_type: str | None = None
     version: str | None = None
+    prompt_key: str | None = None  # names the system prompt, where the log has its text
+    finished: bool = False  # the log says that the agent was done, whatever it called last
     session: str | None = None
     starts_midway: bool = False
     ends_with_error: bool = False
@@ -201,6 +203,17 @@ class AgentLog:
         elif self.instruction is None and given.kind in _INSTRUCTIONS and not self.rounds:
             self.instruction = text
         self.pending.append(given)
+
+    def delivered_kind(self) -> InputKind:
+        """Whether human text that arrives now is a new prompt, or injected into a running turn.
+
+        Text that stands beside results of tools came while the agent was at work, unless the call
+        that asked for them was aborted.
+        """
+        working = any(given.kind is InputKind.RESULT for given in self.pending)
+        if working and self.rounds and self.rounds[-1].status is Status.OK:
+            return InputKind.INJECTED
+        return InputKind.PROMPT
 
     def begin(self, logged: Round) -> None:
         """Add a call; it takes up what is pending."""
@@ -296,9 +309,9 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
     for index, logged in enumerate(log.rounds):
         appended = sum(given.tokens for given in logged.inputs)
         if not logged.input_tokens:
-            logged.input_tokens = max(1, held + round(appended))
+            logged.input_tokens = _inferred_input(held, appended, log.rounds[index + 1 :])
             logged.usage_source = UsageSource.INFERRED
-        weight = max(1, round(logged.visible_tokens + logged.reasoning_tokens + TOKENS_PER_OUTPUT))
+        weight = _weight(logged)
         reported = logged.output_tokens
         placeholder = not (trust_reports or logged.stopped)
         if not reported or (placeholder and reported < PLACEHOLDER_SHARE * weight):
@@ -308,7 +321,7 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
             elif reported is None:
                 logged.usage_source = UsageSource.INFERRED
             logged.output_tokens = _within_growth(weight, logged, log.rounds[index + 1 :])
-        output = logged.output_tokens or 1
+        output = logged.output_tokens or 0
         logged.reasoning_tokens = _reasoning(logged, output)
         held = logged.input_tokens + output
         if (
@@ -321,6 +334,27 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
         for given in log.pending:
             if given.kind is InputKind.INTERRUPT:
                 log.rounds[-1].status = Status.ABORTED
+
+
+def _weight(logged: Round) -> int:
+    """Weigh an output; a call that ended before its first token has none."""
+    content = logged.visible_tokens + logged.reasoning_tokens
+    if logged.status is not Status.OK and not content:
+        return 0
+    return max(1, round(content + TOKENS_PER_OUTPUT))
+
+
+def _inferred_input(held: int, appended: float, later: list[Round]) -> int:
+    """Add what was appended to what the context held, but no more than the next input has.
+
+    The next input bounds it only where that input holds the context, and was not rewritten.
+    """
+    inferred = max(1, held + round(appended))
+    if later and later[0].input_tokens and not later[0].has(InputKind.SUMMARY):
+        following = later[0].input_tokens
+        if held <= following < inferred:
+            return max(1, following)
+    return inferred
 
 
 def _within_growth(weight: int, logged: Round, later: list[Round]) -> int:

@@ -28,7 +28,7 @@ from lachesis.traces.readers.agent_family import (
     moment_s,
 )
 from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round, recount_name
-from lachesis.traces.schema import Role, UsageSource
+from lachesis.traces.schema import Role, Status, UsageSource
 from lachesis.traces.tool_classes import tool_class
 
 #: Not part of the visible text: it is the prompt itself, or (a result) has no place before it.
@@ -196,7 +196,9 @@ class _Pusher:
         prompt_tokens = None
         if before is None and not log.starts_midway:
             visible = sum(g.tokens for g in logged.inputs if g.kind not in _NOT_VISIBLE)
-            prompt_tokens = min(logged.cached_tokens or max(1, inputs - round(visible)), inputs)
+            # An inferred input may hold no prompt at all, since the log has no text of one.
+            least = 0 if logged.usage_source is UsageSource.INFERRED else 1
+            prompt_tokens = min(logged.cached_tokens or max(least, inputs - round(visible)), inputs)
             how = "the first cache hit" if logged.cached_tokens else "input less visible text"
             self.builder.fill("prompt_tokens", how)
         kind = "lead" if log is self.root else log.agent_type or "sub-agent"
@@ -209,8 +211,10 @@ class _Pusher:
             opens_turn=log is self.root and _opens_turn(logged),
             input_tokens=inputs,
             prompt_tokens=prompt_tokens,
-            prefix_key=f"{self.session.harness} {self.version} {kind}" if prompt_tokens else None,
-            output_tokens=logged.output_tokens or 1,
+            prefix_key=f"{self.session.harness} {log.prompt_key or self.version} {kind}"
+            if prompt_tokens
+            else None,
+            output_tokens=max(logged.output_tokens or 0, int(logged.status is Status.OK)),
             reasoning_tokens=round(logged.reasoning_tokens),
             observations=sum(1 for g in logged.inputs if g.kind is InputKind.RESULT),
             tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
@@ -286,7 +290,7 @@ def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workloa
             harness=logs.harness,
             source=root.name,
             starts_midway=root.starts_midway or root.rounds[0].has(InputKind.SUMMARY),
-            ends_open=bool(root.rounds[-1].tool_uses),
+            ends_open=bool(root.rounds[-1].tool_uses) and not root.finished,
             orphan=orphan,
         )
         _Pusher(builder, session, family, spawns, logs, meter).push_all()
