@@ -82,10 +82,11 @@ class Stopping:
     warm_up_turnovers: float = 1.0
     fixed: bool = False
 
-    def engine(self) -> dict[str, Any]:
-        """The stop as the engine takes it."""
+    def engine(self, load: Load) -> dict[str, Any]:
+        """The stop as the engine takes it; a recording is replayed once, and measured whole."""
+        kind = "fixed" if self.fixed else "settled"
         return {
-            "kind": "fixed" if self.fixed else "settled",
+            "kind": "drained" if load.kind == "recorded" else kind,
             "precision": self.precision,
             "warm_up_turnovers": self.warm_up_turnovers,
             "measured_turnovers": self.turnovers,

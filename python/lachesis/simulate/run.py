@@ -71,6 +71,6 @@ def replay(
     with engine_errors(source, session_names):
         config = plan.engine_config(workload, policy, load, cost)
         measured = _engine.replay(
-            workload, config, policy.engine(), plan.stopping.engine(), observe
+            workload, config, policy.engine(), plan.stopping.engine(load), observe
         )
     return Replay(policy, load, measured, time.perf_counter() - started)
