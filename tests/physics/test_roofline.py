@@ -206,7 +206,7 @@ def end_times_ps(settings, policy, *inputs):
     config = plan.engine_config(workload, choose_policy(policy), load, plan.cost())
     config["load"]["ramp_s"] = 0.0
     config |= {"draws": list(range(len(inputs))), "keep_requests": True}
-    stop = plan.stopping.engine() | {"kind": "drained"}
+    stop = plan.stopping.engine(load) | {"kind": "drained"}
     measured = _engine.replay(workload, config, choose_policy(policy).engine(), stop)
     return {draw: end for draw, _, _, _, _, end in measured["requests"]}
 

@@ -94,5 +94,5 @@ def drain(
     config["load"]["ramp_s"] = 0.0
     config |= {"draws": draws, "keep_requests": True, "check_blocks": True}
     with engine_errors(trace.source, trace.sessions["session"].to_pylist()):
-        stop = plan.stopping.engine() | {"kind": "drained"}
+        stop = plan.stopping.engine(load) | {"kind": "drained"}
         return Drained(_engine.replay(workload, config, policy.engine(), stop))
