@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lachesis.calibrate.measurement import CLOCK_SEED, kendall_tau
+from lachesis.calibrate.measurement import CLOCK_SEED
 from lachesis.characterise.reference_clock import schedule
+from lachesis.characterise.statistics import kendall_tau
 from lachesis.presets import load_latency
 from lachesis.traces.schema import Role, SegmentClass
 from lachesis.traces.trace import Trace
@@ -36,8 +37,10 @@ def check(trace: Trace) -> dict[str, float]:
     count = max(1, round(0.1 * len(lifetime_s)))
     chosen = np.argsort(predicted, kind="stable")[:count]
     order = np.argsort(lifetime_s, kind="stable")
+    tau = kendall_tau(lifetime_s, predicted)
+    assert tau is not None, "Invariant: neither lifetimes nor predictions are all alike"
     return {
-        "kendall_tau": kendall_tau(lifetime_s, predicted),
+        "kendall_tau": tau,
         "shortest_tenth_found": float(np.isin(chosen, order[:count]).mean()),
         "longest_tenth_taken": float(np.isin(chosen, order[-count:]).mean()),
     }

@@ -101,20 +101,44 @@ def schedule(trace: Trace, latency: LatencyPreset, seed: int) -> ReferenceSchedu
 
 
 def waiting_share(trace: Trace, clock: ReferenceSchedule) -> Floats:
-    """Of each session's lead segment life, the part in which no lead request is active.
+    """Of each session's lead life, the part in which no lead request is active; one a session.
 
-    Sessions without a lead segment are left out. The lead's requests follow each other, so their
-    durations add up.
+    The lead's life goes from the birth of the first of its `lead` segments to the death of the
+    last (real logs have several: resets and compactions close one and open the next). NaN where a
+    session has none, or one that takes no time.
     """
     rows = join_rows(trace)
-    agent = _ints(trace.requests["agent"])
-    lead_active = np.bincount(
-        rows.session_of_request[agent == 0],
-        weights=(clock.end_s - clock.start_s)[agent == 0],
-        minlength=len(trace),
-    )
-    is_lead = _equals(trace, "class", SegmentClass.LEAD)
-    return 1.0 - lead_active[rows.session_of_segment[is_lead]] / clock.t_norm_s[is_lead]
+    leads = np.flatnonzero(_equals(trace, "class", SegmentClass.LEAD))
+    session = rows.session_of_segment[leads]
+    born_s, died_s = np.full(len(trace), np.inf), np.full(len(trace), -np.inf)
+    np.minimum.at(born_s, session, clock.birth_s[leads])
+    np.maximum.at(died_s, session, clock.death_s[leads])
+    active_s = np.zeros(len(trace))
+    busy_until_s = born_s.copy()
+    requests = np.flatnonzero(_ints(trace.requests["agent"]) == 0)
+    order = np.lexsort((clock.start_s[requests], rows.session_of_request[requests]))
+    # Retries can run side by side, so what they share counts once.
+    for request in requests[order].tolist():
+        owner = rows.session_of_request[request]
+        begin_s = max(clock.start_s[request], busy_until_s[owner])
+        end_s = min(clock.end_s[request], died_s[owner])
+        if end_s > begin_s:
+            active_s[owner] += end_s - begin_s
+            busy_until_s[owner] = end_s
+    life_s = died_s - born_s
+    share = np.full(len(trace), np.nan)
+    lived = life_s > 0
+    share[lived] = 1.0 - active_s[lived] / life_s[lived]
+    return share
+
+
+def first_writers(trace: Trace, rows: TraceRows) -> Ints:
+    """Row of the request that first writes into each segment, by its input or its output."""
+    written = trace.spans["written"].to_numpy()
+    writer = np.full(trace.segments.num_rows, trace.requests.num_rows, dtype=np.int64)
+    np.minimum.at(writer, rows.segment_of_span[written], rows.request_of_span[written])
+    np.minimum.at(writer, rows.segment_of_request, np.arange(trace.requests.num_rows))
+    return writer
 
 
 def written_tokens(trace: Trace) -> Ints:
@@ -228,11 +252,7 @@ def _draw_calls(mean_s: Floats, latency: LatencyPreset, rng: np.random.Generator
 
 
 def _lives(trace: Trace, rows: TraceRows, start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
-    count, requests = trace.segments.num_rows, trace.requests.num_rows
-    written = trace.spans["written"].to_numpy()
-    writer = np.full(count, requests, dtype=np.int64)
-    np.minimum.at(writer, rows.segment_of_span[written], rows.request_of_span[written])
-    np.minimum.at(writer, rows.segment_of_request, np.arange(requests))
+    writer = first_writers(trace, rows)
     birth_s = start_s[writer]
     stripped = np.flatnonzero(_equals(trace, "class", SegmentClass.STRIPPED))
     after = trace.requests["after"].combine_chunks()
