@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lachesis.traces.builder import SessionBuilder, TraceBuilder
+from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, Edge, Part, PartKind, Stripping, content_key
 from lachesis.traces.quality import Quality
 from lachesis.traces.schema import (
@@ -28,6 +28,7 @@ from lachesis.traces.schema import (
     ToolClass,
     UsageSource,
 )
+from lachesis.traces.session_builder import SessionBuilder
 from lachesis.traces.trace import Trace, concat
 from lachesis.traces.validate import validate
 

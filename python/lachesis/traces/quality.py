@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -44,6 +45,11 @@ class Quality:
         self.skipped.update(other.skipped)
         self.orphan_subagents += other.orphan_subagents
         self.empty_sessions += other.empty_sessions
+
+    def replace(self, other: Quality) -> None:
+        """Take over the counts of `other`, which stays as it is."""
+        for each in fields(self):
+            setattr(self, each.name, deepcopy(getattr(other, each.name)))
 
     def to_json(self) -> dict[str, Any]:
         """As ``trace import --json`` and ``trace.json`` give it; keys sorted, zero counts kept."""

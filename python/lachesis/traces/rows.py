@@ -6,13 +6,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from lachesis.traces.schema import AFTER_TYPE, REQUESTS, SEGMENTS, SESSIONS, SPANS, SPAWNS
+from lachesis.traces.schema import (
+    AFTER_TYPE,
+    REQUESTS,
+    SEGMENTS,
+    SESSIONS,
+    SPANS,
+    SPAWNS,
+    TABLES,
+)
+
+_CHUNK_ROWS = 65_536
 
 
 class Rows:
-    """One list a column; list columns as flat values and offsets."""
+    """One list a column (list columns: flat values and offsets); long lists become Arrow chunks."""
 
     def __init__(self) -> None:
+        self._chunks: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+        self._counted = dict.fromkeys(TABLES, 0)
+        self._start()
+
+    def _start(self) -> None:
         self.sessions: dict[str, list[Any]] = {name: [] for name in SESSIONS.names}
         self.requests: dict[str, list[Any]] = {
             name: [] for name in REQUESTS.names if name not in ("after", "tools")
@@ -27,8 +42,33 @@ class Rows:
         self.segments: dict[str, list[Any]] = {name: [] for name in SEGMENTS.names}
         self.spawns: dict[str, list[Any]] = {name: [] for name in SPAWNS.names}
 
+    def counts(self) -> dict[str, int]:
+        """Rows of each table so far."""
+        return {name: self._counted[name] + len(getattr(self, name)["session"]) for name in TABLES}
+
+    def truncate(self, counts: dict[str, int]) -> None:
+        """Cut every table back to `counts` rows."""
+        for name, table in self.tables().items():
+            self._chunks[name] = [table.slice(0, counts[name])]
+            self._counted[name] = counts[name]
+
+    def fold(self) -> None:
+        """Move the lists into Arrow chunks if they have grown long; call between sessions."""
+        if max(len(self.spans["session"]), len(self.requests["session"])) >= _CHUNK_ROWS:
+            self._fold()
+
     def tables(self) -> dict[str, pa.Table]:
         """The five tables, each in its schema."""
+        self._fold()
+        return {name: pa.concat_tables(chunks) for name, chunks in self._chunks.items()}
+
+    def _fold(self) -> None:
+        for name, table in self._listed().items():
+            self._chunks[name].append(table)
+            self._counted[name] += table.num_rows
+        self._start()
+
+    def _listed(self) -> dict[str, pa.Table]:
         after = pa.ListArray.from_arrays(
             pa.array(self.after_offsets, pa.int32()),
             pa.StructArray.from_arrays(

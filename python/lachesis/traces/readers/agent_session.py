@@ -14,11 +14,10 @@ same requests from either.
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable
 from typing import Final
 
-from lachesis.traces.builder import SessionBuilder, TraceBuilder
+from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.agent_family import (
     SessionLogs,
@@ -28,12 +27,13 @@ from lachesis.traces.readers.agent_family import (
     moment_s,
 )
 from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round, recount_name
-from lachesis.traces.schema import Role, Status, UsageSource
+from lachesis.traces.readers.agent_roles import role_of
+from lachesis.traces.schema import Status, UsageSource
+from lachesis.traces.session_builder import SessionBuilder
 from lachesis.traces.tool_classes import tool_class
 
 #: Not part of the visible text: it is the prompt itself, or (a result) has no place before it.
 _NOT_VISIBLE: Final = frozenset({InputKind.RESULT, InputKind.SYSTEM})
-_REVIEWER: Final = re.compile(r"review|critic|verif", re.IGNORECASE)
 
 
 class _Pusher:
@@ -178,11 +178,10 @@ class _Pusher:
         log.agent_type = agent_type
         description = asked.description if asked is not None else None
         model = asked.model if asked is not None else None
-        reviewer = _REVIEWER.search(agent_type or "") is not None
         self.session.spawn(
             log.agent,
             spawned_by=by,
-            role=Role.REVIEWER if reviewer else Role.WORKER,
+            role=role_of(agent_type),
             agent_type=agent_type or description,
             instruction=instruction,
             instruction_tokens=round(self.meter(instruction)) if instruction else None,
@@ -195,11 +194,7 @@ class _Pusher:
         inputs = logged.input_tokens or 1
         prompt_tokens = None
         if before is None and not log.starts_midway:
-            visible = sum(g.tokens for g in logged.inputs if g.kind not in _NOT_VISIBLE)
-            # An inferred input may hold no prompt at all, since the log has no text of one.
-            least = 0 if logged.usage_source is UsageSource.INFERRED else 1
-            prompt_tokens = min(logged.cached_tokens or max(least, inputs - round(visible)), inputs)
-            how = "the first cache hit" if logged.cached_tokens else "input less visible text"
+            prompt_tokens, how = _prompt_tokens(logged, inputs)
             self.builder.fill("prompt_tokens", how)
         kind = "lead" if log is self.root else log.agent_type or "sub-agent"
         # The log's word alone is not enough: an input that holds everything was not rewound.
@@ -244,6 +239,17 @@ class _Pusher:
 
     def _relative(self, time_s: float | None) -> float | None:
         return None if time_s is None else round(time_s - self.base_s, 6)
+
+
+def _prompt_tokens(logged: Round, inputs: int) -> tuple[int, str]:
+    """Find the length of the prompt in an agent's first input, and say how."""
+    if logged.cached_tokens:
+        return min(logged.cached_tokens, inputs), "the first cache hit"
+    if logged.usage_source is UsageSource.INFERRED:
+        logged_text = sum(g.tokens for g in logged.inputs if g.kind is InputKind.SYSTEM)
+        return min(round(logged_text), inputs), "the logged text; tool schemas are not in it"
+    visible = sum(g.tokens for g in logged.inputs if g.kind not in _NOT_VISIBLE)
+    return min(max(1, inputs - round(visible)), inputs), "input less visible text"
 
 
 def _opens_turn(logged: Round) -> bool:

@@ -83,7 +83,7 @@ def read(
     for reader in READERS:
         if files := by_reader.get(reader.name):
             reader.read(files, builder, options)
-    if any(session.requests for session in builder.sessions):
+    if builder.holds_requests:
         return concat([*saved, builder.build()], source)
     if not saved:
         raise InputError(nothing_remains(builder.quality), path=source)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from lachesis.errors import InputError
-from lachesis.traces.builder import SessionBuilder, TraceBuilder
+from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.table_rows import (
@@ -42,6 +42,7 @@ from lachesis.traces.readers.table_rows import (
     parsed,
     rows_of,
 )
+from lachesis.traces.session_builder import SessionBuilder
 
 _DESCRIPTION: Final = __doc__ or ""
 

@@ -36,10 +36,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from lachesis.errors import InputError
-from lachesis.traces.builder import SessionBuilder, TraceBuilder
+from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import Part, PartKind, content_key
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.schema import ToolClass, UsageSource
+from lachesis.traces.session_builder import SessionBuilder
 
 _DESCRIPTION: Final = __doc__ or ""
 _TAU2_SIGN: Final = re.compile(
