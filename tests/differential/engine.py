@@ -100,6 +100,7 @@ def run_config(config: Config) -> dict[str, Any]:
         ),
         "load": load,
         "draws": config.draws,
+        "scores": None,
         "seed": 0,  # every delay of these workloads is fixed
         "tool_mean_s": [],
         "tool_sigma": None,
@@ -119,7 +120,11 @@ def run_policy(config: Config) -> dict[str, Any]:
     """A policy by its own name, so that its own code places; any other as a map of classes."""
     targets = [config.policy.targets[name] for name in CLASSES]
     by_class = config.policy.name == "by-class"
-    return {"name": config.policy.name, "targets": targets if by_class else None}
+    return {
+        "name": config.policy.name,
+        "targets": targets if by_class else None,
+        "options": None,
+    }
 
 
 DRAINED = {

@@ -4,10 +4,40 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from lachesis.errors import InputError
 from lachesis.traces.schema import SegmentClass
+
+
+@dataclass(frozen=True)
+class RankingOptions:
+    """What the paper leaves open in the predictive path; ``docs/policies.md`` compares the choices.
+
+    Attributes:
+        by: what workers are ranked by: lifetimes ``predicted`` at their spawn by a model that never
+            saw their session, or their ``true`` lifetimes.
+        ranked_against: every live worker of the node, or those in HBM.
+        capacity: whether k divides the node's ``total`` HBM, or what is ``free``.
+        reserve: HBM kept for reviewers: for the ``expected`` number, for those ``live``, or
+            ``nothing``.
+        margin: factor on the mean footprint of a worker; above 1 admits fewer.
+    """
+
+    by: Literal["predicted", "true"] = "predicted"
+    ranked_against: Literal["live-workers", "workers-in-hbm"] = "live-workers"
+    capacity: Literal["total", "free"] = "total"
+    reserve: Literal["expected", "live", "nothing"] = "expected"
+    margin: float = 1.0
+
+    def engine(self) -> dict[str, Any]:
+        """The options as `_engine.replay` takes them."""
+        return {
+            "ranked_against": self.ranked_against,
+            "capacity": self.capacity,
+            "reserve": self.reserve,
+            "margin": self.margin,
+        }
 
 
 @dataclass(frozen=True)
@@ -21,6 +51,7 @@ class Policy:
         writes_flash: whether generated KV may reach flash; device-years are null otherwise.
         frees_at_boundaries: whether blocks are freed at context boundaries.
         classes_in_hbm: for policies that place by class alone, the classes that go to HBM.
+        ranking: for policies that rank workers, how.
         chosen_for: what was fixed from the trace beforehand, for the provenance.
     """
 
@@ -30,14 +61,16 @@ class Policy:
     writes_flash: bool = True
     frees_at_boundaries: bool = True
     classes_in_hbm: frozenset[str] | None = None
+    ranking: RankingOptions | None = None
     chosen_for: tuple[tuple[str, Any], ...] = ()
 
     def engine(self) -> dict[str, Any]:
         """The policy as `_engine.replay` takes it."""
-        if self.classes_in_hbm is None:
-            return {"name": self.name, "targets": None}
-        targets = [0 if str(name) in self.classes_in_hbm else 1 for name in SegmentClass]
-        return {"name": self.name, "targets": targets}
+        targets = None
+        if self.classes_in_hbm is not None:
+            targets = [0 if str(name) in self.classes_in_hbm else 1 for name in SegmentClass]
+        options = None if self.ranking is None else self.ranking.engine()
+        return {"name": self.name, "targets": targets, "options": options}
 
 
 POLICIES: dict[str, Policy] = {
@@ -69,6 +102,18 @@ POLICIES: dict[str, Policy] = {
             name="lachesis-deterministic",
             summary="short-lived classes to HBM, long-lived ones to HBF, freed at the boundary",
             source="paper, section 4, without the predictive path",
+        ),
+        Policy(
+            name="lachesis",
+            summary="the same, but only the workers predicted to be shortest-lived go to HBM",
+            source="paper, section 4",
+            ranking=RankingOptions(),
+        ),
+        Policy(
+            name="lachesis-oracle",
+            summary="lachesis, ranked by the workers' true lifetimes: the predictor's bound",
+            source="the bound of the paper's predictive path",
+            ranking=RankingOptions(by="true"),
         ),
     )
 }

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.policy import Policy
@@ -130,9 +133,25 @@ class Plan:
         return step_cost(self.settings, self.step_time_s)
 
     def engine_config(
-        self, workload: _engine.Workload, policy: Policy, load: Load, cost: _engine.StepCost
+        self,
+        workload: _engine.Workload,
+        policy: Policy,
+        load: Load,
+        cost: _engine.StepCost,
+        scores: NDArray[np.float64] | None = None,
     ) -> dict[str, Any]:
-        """The settings of `_engine.replay` for one policy at one load."""
+        """The settings of `_engine.replay` for one policy at one load.
+
+        `scores` holds a lifetime a segment of the workload for policies that rank workers, NaN
+        where there is none.
+
+        Raises:
+            InputError: the policy ranks workers and there are no scores.
+        """
+        if policy.ranking is not None and scores is None:
+            raise InputError(
+                "ranks workers, which needs a score each", field="policy", value=policy.name
+            )
         settings = self.settings
         capacity, latency, slo = settings.kv_capacity(), settings.latency, settings.slo
         means = latency.tool_means()
@@ -152,6 +171,7 @@ class Plan:
                 "sessions_per_s": load.sessions_per_s,
             },
             "draws": None,
+            "scores": None if policy.ranking is None else scores,
             "seed": self.seed,
             "tool_mean_s": [means[name] for name in TOOL_CLASSES],
             "tool_sigma": latency.tool_sigma if lognormal else None,

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lachesis import _engine
 from lachesis.policy import Policy
 from lachesis.simulate.faults import engine_errors
@@ -46,6 +49,7 @@ def replay(
     load: Load,
     *,
     cost: _engine.StepCost | None = None,
+    scores: NDArray[np.float64] | None = None,
     source: str = "workload",
     session_names: tuple[str, ...] = (),
     observe: Observer | None = None,
@@ -58,6 +62,7 @@ def replay(
         policy: from `lachesis.policy.choose_policy`.
         load: closed, Poisson or recorded.
         cost: the price of a step, where the caller has it already.
+        scores: a lifetime a segment of the workload, for policies that rank workers.
         source: what the workload was read from, for messages.
         session_names: the workload's sessions, for messages.
         observe: called every 8,192 instants of the simulation.
@@ -69,7 +74,7 @@ def replay(
     cost = plan.cost() if cost is None else cost
     started = time.perf_counter()
     with engine_errors(source, session_names):
-        config = plan.engine_config(workload, policy, load, cost)
+        config = plan.engine_config(workload, policy, load, cost, scores)
         measured = _engine.replay(
             workload, config, policy.engine(), plan.stopping.engine(load), observe
         )

@@ -1,10 +1,13 @@
 //! Settings of a run from Python's dictionaries.
 
 use lachesis_core::engine::{Config, Delays, Landing, ToolLatency, TurnEnd};
-use lachesis_core::policy::{ClassMap, HbfOnly, HbmFirst, HbmOnly, Policy};
+use lachesis_core::policy::{
+    Capacity, ClassMap, HbfOnly, HbmFirst, HbmOnly, Lachesis, LachesisOptions, Policy, RankedAgainst, Reserve,
+};
 use lachesis_core::result::Stop;
 use lachesis_core::scheduler::Load;
 use lachesis_core::units::{CLASSES, PerTier, Tier};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -24,6 +27,7 @@ pub(crate) struct RunConfig {
     cost: Py<StepCost>,
     load: RunLoad,
     draws: Option<Vec<u32>>,
+    scores: Option<PyScores>,
     seed: u64,
     tool_mean_s: Vec<f64>,
     tool_sigma: Option<f64>,
@@ -36,6 +40,18 @@ pub(crate) struct RunConfig {
     tpot_limit_s: f64,
     keep_requests: bool,
     check_blocks: bool,
+}
+
+/// `config["scores"]`: a float64 array.
+struct PyScores(Vec<f64>);
+
+impl<'py> FromPyObject<'_, 'py> for PyScores {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let array: PyReadonlyArray1<'py, f64> = object.extract()?;
+        Ok(Self(array.as_array().iter().copied().collect()))
+    }
 }
 
 /// `config["load"]`.
@@ -71,6 +87,7 @@ impl RunConfig {
             cost: self.cost.get().core.clone(),
             load,
             draws: self.draws,
+            scores: self.scores.map_or_else(Vec::new, |scores| scores.0),
             seed: self.seed,
             delays: Delays {
                 tool_mean_s: self.tool_mean_s,
@@ -103,10 +120,49 @@ pub(crate) struct RunPolicy {
     name: String,
     /// Tiers by class, for policies that place by class alone.
     targets: Option<Vec<u8>>,
+    /// Options of the predictive path.
+    options: Option<RankOptions>,
+}
+
+/// `policy["options"]`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RankOptions {
+    ranked_against: String,
+    capacity: String,
+    reserve: String,
+    margin: f64,
+}
+
+impl RankOptions {
+    fn into_core(self) -> PyResult<LachesisOptions> {
+        Ok(LachesisOptions {
+            ranked_against: match self.ranked_against.as_str() {
+                "live-workers" => RankedAgainst::LiveWorkers,
+                "workers-in-hbm" => RankedAgainst::WorkersInHbm,
+                other => return unknown("ranked_against", other),
+            },
+            capacity: match self.capacity.as_str() {
+                "total" => Capacity::Total,
+                "free" => Capacity::Free,
+                other => return unknown("capacity", other),
+            },
+            reserve: match self.reserve.as_str() {
+                "expected" => Reserve::Expected,
+                "live" => Reserve::Live,
+                "nothing" => Reserve::Nothing,
+                other => return unknown("reserve", other),
+            },
+            margin: self.margin,
+        })
+    }
 }
 
 impl RunPolicy {
     pub(crate) fn into_core(self) -> PyResult<Box<dyn Policy>> {
+        if let Some(options) = self.options {
+            return Ok(Box::new(Lachesis::new(self.name, options.into_core()?)));
+        }
         if let Some(targets) = self.targets {
             let tiers: Option<Vec<Tier>> =
                 targets.iter().map(|&tier| Tier::ALL.get(usize::from(tier)).copied()).collect();

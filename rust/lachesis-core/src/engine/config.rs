@@ -95,6 +95,8 @@ pub struct Config {
     pub load: Load,
     /// A fixed list of draws, for tests.
     pub draws: Option<Vec<u32>>,
+    /// A predicted lifetime a segment of the workload, NaN where there is none; or nothing at all.
+    pub scores: Vec<f64>,
     /// The seed.
     pub seed: u64,
     /// Drawn delays.
@@ -163,6 +165,13 @@ impl Config {
             workload.tools.iter().find(|&&class| usize::from(class) >= self.delays.tool_mean_s.len())
         {
             return rule("tool class", class.to_string(), "has no mean latency");
+        }
+        if !self.scores.is_empty() && self.scores.len() != workload.segments.len() {
+            return rule(
+                "scores",
+                format!("{} values", self.scores.len()),
+                "must be one a segment of the workload",
+            );
         }
         self.cost.validate(self.slots, self.gpus)?;
         let available = u64::from(self.blocks[Tier::Hbm]) + u64::from(self.blocks[Tier::Hbf]);

@@ -95,8 +95,16 @@ impl Engine<'_> {
     /// What the policy is told of a segment.
     pub(super) fn facts(&self, instance: u32, segment: u32) -> SegmentFacts {
         let instance = self.instances.get(instance);
-        let spec = &self.workload.segments_of(index(instance.session))[index(segment)];
-        SegmentFacts { class: spec.class, gpu: instance.gpu, draw: instance.draw, segment, score: None }
+        let session = &self.workload.sessions[index(instance.session)];
+        let row = index(session.segments.0 + segment);
+        let score = self.config.scores.get(row).copied().filter(|score| !score.is_nan());
+        SegmentFacts {
+            class: self.workload.segments[row].class,
+            gpu: instance.gpu,
+            draw: instance.draw,
+            segment,
+            score,
+        }
     }
 
     /// A segment's row in the table, opened at its first use.

@@ -74,7 +74,13 @@ impl Placement {
     /// Enters a segment in the table; the policy names its tier.
     pub fn open(&mut self, facts: &SegmentFacts) -> SegmentId {
         let gpu = &self.memory.gpus[usize::from(facts.gpu)];
-        let view = NodeView { gpu_free: gpu.free, gpu_total: gpu.total, gpus: self.memory.gpus.len() };
+        let sum = |tier| self.memory.gpus.iter().map(|gpu| u64::from(gpu.free[tier])).sum();
+        let view = NodeView {
+            gpu_free: gpu.free,
+            gpu_total: gpu.total,
+            node_free: PerTier(crate::units::Tier::ALL.map(sum)),
+            gpus: self.memory.gpus.len(),
+        };
         let target = self.policy.open(facts, &view);
         self.memory.open(facts.gpu, facts.class, target)
     }
@@ -132,8 +138,9 @@ impl Placement {
     /// The context boundary of a segment: nobody reads it again.
     pub fn close(&mut self, id: SegmentId, facts: &SegmentFacts) {
         debug_assert_eq!(self.memory.segment(id).pins, 0, "Invariant: a boundary waits for the readers");
-        let held = self.memory.segment(id).held();
-        self.policy.closed(facts, held);
+        let segment = self.memory.segment(id);
+        let (target, held) = (segment.target, segment.held());
+        self.policy.closed(facts, target, held);
         if self.keeps {
             self.memory.close_in_place(id);
         } else {

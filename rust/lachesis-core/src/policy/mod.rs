@@ -2,10 +2,14 @@
 
 mod class_map;
 mod hbm_first;
+mod lachesis;
+mod rank;
 mod single_tier;
 
 pub use class_map::ClassMap;
 pub use hbm_first::HbmFirst;
+pub use lachesis::{Capacity, Lachesis, Options as LachesisOptions, RankedAgainst, Reserve};
+pub use rank::RankList;
 pub use single_tier::{HbfOnly, HbmOnly};
 
 use crate::units::{PerTier, SegmentClass, Tier};
@@ -32,6 +36,8 @@ pub struct NodeView {
     pub gpu_free: PerTier<u32>,
     /// Blocks that the GPU at hand has.
     pub gpu_total: PerTier<u32>,
+    /// Free blocks of all GPUs together.
+    pub node_free: PerTier<u64>,
     /// GPUs of the node.
     pub gpus: usize,
 }
@@ -61,7 +67,7 @@ pub enum WhenEmpty {
 ///   segment until the segment closes.
 /// - The calls of one run come in a total order that does not depend on threads; an answer depends on the calls before it
 ///   and on nothing else.
-/// - A call does O(log live segments) work or less: it runs once a segment, never once a token.
+/// - A call does O(√live segments) work or less: it runs once a segment, never once a token.
 pub trait Policy: Send + std::fmt::Debug {
     /// The name used in results.
     fn name(&self) -> &str;
@@ -69,8 +75,9 @@ pub trait Policy: Send + std::fmt::Debug {
     /// Names the tier for a segment's blocks.
     fn open(&mut self, segment: &SegmentFacts, node: &NodeView) -> Tier;
 
-    /// Hears that a segment has ended, with the blocks that it held at the end. Called for every opened segment that is no shared prompt.
-    fn closed(&mut self, _segment: &SegmentFacts, _final_blocks: u32) {}
+    /// Hears that a segment has ended: the tier that `open` named, and the blocks that it held at the end. Called once for every opened segment that
+    /// is no shared prompt.
+    fn closed(&mut self, _segment: &SegmentFacts, _target: Tier, _final_blocks: u32) {}
 
     /// What happens at boundaries. Contract: constant over a run.
     fn at_boundary(&self) -> AtBoundary {
