@@ -309,7 +309,7 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
     for index, logged in enumerate(log.rounds):
         appended = sum(given.tokens for given in logged.inputs)
         if not logged.input_tokens:
-            logged.input_tokens = _inferred_input(held, appended, log.rounds[index + 1 :])
+            logged.input_tokens = _inferred_input(held, appended, logged, log.rounds[index + 1 :])
             logged.usage_source = UsageSource.INFERRED
         weight = _weight(logged)
         reported = logged.output_tokens
@@ -344,16 +344,18 @@ def _weight(logged: Round) -> int:
     return max(1, round(content + TOKENS_PER_OUTPUT))
 
 
-def _inferred_input(held: int, appended: float, later: list[Round]) -> int:
+def _inferred_input(held: int, appended: float, logged: Round, later: list[Round]) -> int:
     """Add what was appended to what the context held, but no more than the next input has.
 
-    The next input bounds it only where that input holds the context, and was not rewritten.
+    The next input bounds it only where that input still holds this context. After a compaction
+    nothing tells what is left besides the summary, so there the next input stands for this one.
     """
+    following = later[0].input_tokens if later and not later[0].has(InputKind.SUMMARY) else None
+    if logged.has(InputKind.SUMMARY):
+        return following or max(1, round(appended))
     inferred = max(1, held + round(appended))
-    if later and later[0].input_tokens and not later[0].has(InputKind.SUMMARY):
-        following = later[0].input_tokens
-        if held <= following < inferred:
-            return max(1, following)
+    if following and held <= following < inferred:
+        return following
     return inferred
 
 
