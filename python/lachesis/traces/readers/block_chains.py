@@ -173,3 +173,26 @@ def _parts_of(piece: _Piece, cuts: Iterable[int], prompt: int) -> list[Part]:
         )
         for start, end in pairwise(edges)
     ]
+
+
+def block_tokens_of(lengths: Iterable[tuple[int, int]], usual: int) -> int | None:
+    """The block size that gives inputs of so many tokens so many blocks; None where none does.
+
+    `usual` if it fits, else the one power of two that does, else the smallest size that does.
+
+    Example:
+        >>> block_tokens_of([(6758, 14), (513, 2)], 512), block_tokens_of([(40, 3)], 512)
+        (512, 16)
+    """
+    least, most = 1, 2**31
+    for tokens, blocks in lengths:
+        if blocks:
+            least = max(least, -(-tokens // blocks))
+        if blocks > 1:
+            most = min(most, (tokens - 1) // (blocks - 1))
+    if least > most:
+        return None
+    if least <= usual <= most:
+        return usual
+    power = 1 << (least - 1).bit_length()
+    return power if power <= most else least

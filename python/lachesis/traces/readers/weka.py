@@ -63,8 +63,8 @@ class _Request(msgspec.Struct, tag_field="type", tag="n"):
     output_tokens: Count = msgspec.field(name="out")
     hash_ids: list[int]
     stop: str | None = None
-    input_types: list[str] = []
-    output_types: list[str] = []
+    input_types: list[str] = msgspec.field(default_factory=list)
+    output_types: list[str] = msgspec.field(default_factory=list)
     api_time: Seconds | None = None
 
 

@@ -1,0 +1,53 @@
+"""Reader of the Azure LLM inference traces (2023 and 2024): CSV, one request a row.
+
+`TIMESTAMP` (when it came in, UTC), `ContextTokens` (input) and `GeneratedTokens` (output). Nothing
+says which requests belong together, so each is a session of its own, counted, and nothing matches.
+
+**Left out**, counted: requests without output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.readers.request_rows import (
+    LoneRequest,
+    RequestRow,
+    has_columns,
+    push_lone,
+    request_rows,
+)
+
+_DESCRIPTION: Final = __doc__ or ""
+_COLUMNS: Final = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+
+
+class AzureReader:
+    """Azure LLM inference traces."""
+
+    name = "azure-llm"
+    description = _DESCRIPTION
+
+    def recognises(self, file: SourceFile) -> bool:
+        """A table with the three columns."""
+        return has_columns(file, *_COLUMNS)
+
+    def read(
+        self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
+    ) -> None:
+        """Push every request as a session."""
+        for file in files:
+            rows = request_rows(file, _COLUMNS, builder)
+            push_lone(file, rows, _request, builder, harness="azure")
+
+
+READER = AzureReader()
+
+
+def _request(row: RequestRow) -> LoneRequest:
+    return LoneRequest(
+        row.count("ContextTokens"), row.count("GeneratedTokens"), row.seconds("TIMESTAMP")
+    )

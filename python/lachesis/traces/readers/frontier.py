@@ -1,0 +1,199 @@
+"""Reader of request CSVs of Frontier and vidur.
+
+`arrived_at` (seconds), `num_prefill_tokens` (input), `num_decode_tokens` (output); Frontier adds
+`session_id`, `block_hash_ids` (`11|22|33`) and `tool_call_latency` (seconds before the request).
+
+**Sessions.** Rows of one `session_id` are one session, in order of arrival. Without ids they are
+recovered from chains of block hashes, if there are any (see `session_chains`); else each request is
+a session of its own. Both are counted.
+
+**Input.** With block hashes `num_prefill_tokens` is the whole input. Frontier's session mode, which
+has ids and no hashes, gives only what each request adds: the input is then that and everything
+before it, if the rows of some session do not grow, which is counted (`input_tokens`).
+
+**Context** is matched by block hashes, else by counts. A session is one turn, counted. **Left
+out**, counted: requests without output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from lachesis.errors import InputError
+from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.block_chains import BlockContext, block_tokens_of, blocks_of
+from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.readers.request_rows import (
+    LoneRequest,
+    RequestRow,
+    has_columns,
+    push_lone,
+    request_rows,
+)
+from lachesis.traces.readers.session_chains import SessionChains
+from lachesis.traces.schema import TOKENS_MAX
+
+_DESCRIPTION: Final = __doc__ or ""
+_NEEDED: Final = ("num_prefill_tokens", "num_decode_tokens")
+_KNOWN: Final = (
+    *_NEEDED,
+    "arrived_at",
+    "session_id",
+    "session_turn_index",
+    "block_hash_ids",
+    "tool_call_latency",
+)
+_USUAL_BLOCK_TOKENS: Final = 16
+
+
+class _Row(NamedTuple):
+    row: RequestRow
+    request: LoneRequest
+    blocks: list[int]
+    delay_s: float | None
+
+
+class FrontierReader:
+    """Request CSVs of Frontier and vidur."""
+
+    name = "frontier"
+    description = _DESCRIPTION
+
+    def recognises(self, file: SourceFile) -> bool:
+        """A table with columns for the tokens of prefill and decode."""
+        return has_columns(file, *_NEEDED)
+
+    def read(
+        self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
+    ) -> None:
+        """Push every session of every file."""
+        for file in files:
+            rows = request_rows(file, _KNOWN, builder)
+            if has_columns(file, "session_id") or has_columns(file, "block_hash_ids"):
+                _File(file, builder).push(rows)
+            else:
+                push_lone(file, rows, _request, builder, harness="frontier")
+
+
+READER = FrontierReader()
+
+
+def _request(row: RequestRow) -> LoneRequest:
+    return LoneRequest(
+        row.count("num_prefill_tokens"), row.count("num_decode_tokens"), row.seconds("arrived_at")
+    )
+
+
+class _File:
+    """One file that has session ids, block hashes, or both."""
+
+    def __init__(self, file: SourceFile, builder: TraceBuilder) -> None:
+        self.file = file
+        self.builder = builder
+
+    def push(self, rows: Iterator[RequestRow]) -> None:
+        """Group the rows into sessions and push these."""
+        taken = [each for each in map(self._taken, rows) if each is not None]
+        if not taken:
+            self.builder.skip(self.file.name, "holds no request with output")
+            return
+        lengths = [(each.request.input_tokens, len(each.blocks)) for each in taken if each.blocks]
+        block_tokens = block_tokens_of(lengths, _USUAL_BLOCK_TOKENS)
+        if block_tokens is None:
+            raise InputError("no size of block fits num_prefill_tokens and the number of hashes",
+                             path=self.file.name, field="block_hash_ids")  # fmt: skip
+        if all(each.request.start_s is not None for each in taken):
+            taken.sort(key=lambda each: each.request.start_s or 0.0)
+        sessions: dict[str, list[_Row]] = {}
+        chains = SessionChains(block_tokens)
+        named = has_columns(self.file, "session_id")
+        recovered = alone = 0
+        for each in taken:
+            name = each.row.text("session_id")
+            if named and name is None:
+                raise each.row.broken("session_id", "is needed in every row", "missing")
+            if name is None and each.blocks:
+                tokens = each.request.input_tokens, each.request.output_tokens
+                name = f"chain-{chains.session_of(*tokens, blocks_of(each.blocks))}"
+                recovered += name not in sessions
+            elif name is None:
+                name = f"request-{each.row.number}"
+                alone += 1
+            sessions.setdefault(name, []).append(each)
+        if recovered:
+            self.builder.fill("session", "recovered from chains of block hashes", recovered)
+        if alone:
+            how = "none in the log: each request is one of its own"
+            self.builder.fill("session", how, alone)
+        only_new = not lengths and not all(map(_grows, sessions.values()))
+        for name, own in sessions.items():
+            self._push_session(name, own, block_tokens, only_new=only_new)
+
+    def _taken(self, row: RequestRow) -> _Row | None:
+        request = _request(row)
+        if not request.output_tokens:
+            self.builder.exclude("request without output")
+            return None
+        words = (row.text("block_hash_ids") or "").strip("[]").replace("|", ",").split(",")
+        try:
+            blocks = [int(word) for word in words if word.strip()]
+        except ValueError as fault:
+            raise row.broken("block_hash_ids", "must be whole numbers between bars") from fault
+        delay_s = row.number_of("tool_call_latency")
+        if delay_s is not None and delay_s < 0:
+            raise row.broken("tool_call_latency", "must not be negative")
+        return _Row(row, request, blocks, delay_s)
+
+    def _push_session(
+        self, name: str, own: list[_Row], block_tokens: int, *, only_new: bool
+    ) -> None:
+        self.builder.fill("turn", "none in the table: a session is one turn")
+        session = self.builder.session(
+            name,
+            workload=Path(self.file.name).name.split(".")[0],
+            harness="frontier",
+            source=self.file.name,
+            stripping="off",
+        )
+        context = BlockContext(block_tokens)
+        inputs: list[int] = []
+        held = 0
+        for each in own:
+            tokens = each.request.input_tokens + (held if only_new else 0)
+            if tokens > TOKENS_MAX:
+                raise each.row.broken("num_prefill_tokens", "adds up to more tokens than there may "
+                                      f"be ({TOKENS_MAX})")  # fmt: skip
+            if each.blocks and len(each.blocks) < tokens // block_tokens:
+                raise each.row.broken("block_hash_ids", "must hold an id for each of the "
+                                      f"{tokens // block_tokens} blocks of {block_tokens} tokens "
+                                      "that the input fills")  # fmt: skip
+            if only_new and held:
+                self.builder.fill("input_tokens", "what is new and what the session held")
+            held = tokens + each.request.output_tokens
+            inputs.append(tokens)
+            context.add(tokens, each.request.output_tokens, blocks_of(each.blocks))
+        parts = context.parts() if any(each.blocks for each in own) else [None] * len(own)
+        for index, (each, tokens, part) in enumerate(zip(own, inputs, parts, strict=True)):
+            session.request(
+                parts=None if part is None else part.parts,
+                output_parts=None if part is None else part.output_parts,
+                input_tokens=tokens,
+                prompt_tokens=None if index else 0,
+                output_tokens=each.request.output_tokens,
+                start_s=each.request.start_s,
+                delay_s=each.delay_s if index else None,
+                row=each.row.number,
+            )
+        self.builder.finish(session)
+
+
+def _grows(own: Sequence[_Row]) -> bool:
+    """Whether every input of the session has room for all that came before it."""
+    held = 0
+    for each in own:
+        if each.request.input_tokens < held:
+            return False
+        held = each.request.input_tokens + each.request.output_tokens
+    return True
