@@ -92,7 +92,8 @@ def run(
             metavar="LOAD",
             group=LOAD,
             help="Live sessions N; auto (the most that the SLO admits under "
-            "hbm-first), each (under each policy), poisson:RATE, or recorded.",
+            "hbm-first), each (under each policy), poisson:RATE, "
+            "recorded, or recorded:SECONDS, which cuts longer gaps between starts.",
         ),
     ] = "auto",
     slo: Annotated[

@@ -119,7 +119,7 @@ def compare(
             raise InputError("must be named once", field="policy", value=name)
     if threads < 1:
         raise InputError("must be at least 1", field="threads", value=threads)
-    stage = _Stage(trace, plan, watcher or Watcher(), recorded=asked.kind == "recorded")
+    stage = _Stage(trace, plan, watcher or Watcher(), asked=asked)
     searches: list[LoadSearch] = []
     if asked.kind == "auto":
         searches = [stage.search(BASELINE)]
@@ -140,11 +140,13 @@ def compare(
 class _Stage:
     """What all replays of a comparison share: workload, price of a step, and a way to stop."""
 
-    def __init__(self, trace: Trace, plan: Plan, watcher: Watcher, *, recorded: bool) -> None:
+    def __init__(self, trace: Trace, plan: Plan, watcher: Watcher, *, asked: Load) -> None:
         self.trace = trace
         self.plan = plan
         self.watcher = watcher
-        self.workload = to_workload(trace, recorded=recorded)
+        self.workload = to_workload(
+            trace, recorded=asked.kind == "recorded", longest_gap_s=asked.longest_gap_s
+        )
         self.cost = plan.cost()
         self.names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
         self.stop = threading.Event()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,7 +17,6 @@ from lachesis.simulate.pricing import step_cost
 from lachesis.simulate.workload import TOOL_CLASSES
 
 SESSIONS_MAX = 2**24
-_POISSON = re.compile(r"poisson:(.+)")
 
 
 @dataclass(frozen=True)
@@ -30,15 +29,20 @@ class Load:
             ``each`` (for each policy).
         sessions: live sessions of the node, where closed.
         sessions_per_s: rate of the node, where Poisson.
+        longest_gap_s: where recorded, the most that two starts in a row lie apart; longer gaps,
+            such as nights and months between sessions, are cut to it.
     """
 
     kind: Literal["closed", "poisson", "recorded", "auto", "each"]
     sessions: int = 0
     sessions_per_s: float = 0.0
+    longest_gap_s: float = math.inf
 
     @classmethod
     def parse(cls, text: str) -> Load:
-        """Read ``N``, ``auto``, ``each``, ``poisson:RATE`` (sessions/s) or ``recorded``.
+        """Read ``N``, ``auto``, ``each``, ``poisson:RATE`` or ``recorded[:SECONDS]``.
+
+        The rate is in sessions a second; the seconds are the longest gap between two starts.
 
         Raises:
             InputError: anything else, or a number out of range.
@@ -51,19 +55,21 @@ class Load:
         if word in ("auto", "each", "recorded"):
             return cls(kind=word)  # type: ignore[arg-type]
         rule = (
-            f"must be a number of sessions from 1 to {SESSIONS_MAX}, auto, each, recorded or "
-            "poisson:RATE with a rate in sessions a second"
+            f"must be a number of sessions from 1 to {SESSIONS_MAX}, auto, each, recorded, "
+            "recorded:SECONDS with the longest gap between two starts, or poisson:RATE with a rate "
+            "in sessions a second"
         )
-        poisson = _POISSON.fullmatch(word)
+        kind, colon, number = word.partition(":")
         try:
-            rate = float(poisson.group(1)) if poisson else 0.0
-            sessions = 0 if poisson else int(word)
+            value = float(number) if colon else int(word)
         except ValueError:
             raise InputError(rule, field="load", value=text) from None
-        if poisson and 1e-6 <= rate <= 1e6:
-            return cls(kind="poisson", sessions_per_s=rate)
-        if not poisson and 1 <= sessions <= SESSIONS_MAX:
-            return cls(kind="closed", sessions=sessions)
+        if kind == "poisson" and 1e-6 <= value <= 1e6:
+            return cls(kind="poisson", sessions_per_s=value)
+        if kind == "recorded" and 0.0 <= value < math.inf:
+            return cls(kind="recorded", longest_gap_s=value)
+        if not colon and 1 <= value <= SESSIONS_MAX:
+            return cls(kind="closed", sessions=int(value))
         raise InputError(rule, field="load", value=text)
 
 

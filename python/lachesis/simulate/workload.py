@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,16 @@ _TOOL_NUMBERS = {name: number for number, name in enumerate(TOOL_CLASSES)}
 Ints = NDArray[np.int64]
 
 
-def to_workload(trace: Trace, *, recorded: bool = False) -> _engine.Workload:
+def to_workload(
+    trace: Trace, *, recorded: bool = False, longest_gap_s: float = math.inf
+) -> _engine.Workload:
     """The engine's workload of a trace.
 
     Args:
         trace: validated.
         recorded: whether sessions are to arrive as recorded. Other loads need no recorded starts,
             so that none can be missing or too far apart for them.
+        longest_gap_s: the most that two recorded starts in a row may lie apart.
 
     Raises:
         InputError: the trace breaks a rule that only the replay needs; names session and row.
@@ -43,10 +47,14 @@ def to_workload(trace: Trace, *, recorded: bool = False) -> _engine.Workload:
     """
     names = trace.sessions["session"].to_pylist()
     with engine_errors(trace.source, names):
-        return _engine.Workload(**workload_columns(trace, recorded=recorded))
+        return _engine.Workload(
+            **workload_columns(trace, recorded=recorded, longest_gap_s=longest_gap_s)
+        )
 
 
-def workload_columns(trace: Trace, *, recorded: bool = False) -> dict[str, NDArray[Any]]:
+def workload_columns(
+    trace: Trace, *, recorded: bool = False, longest_gap_s: float = math.inf
+) -> dict[str, NDArray[Any]]:
     """The columns that `_engine.Workload` takes.
 
     Rows of every table are put in the order of ``sessions``; several spans of a request in one
@@ -62,7 +70,8 @@ def workload_columns(trace: Trace, *, recorded: bool = False) -> dict[str, NDArr
     request_offsets = _offsets(request_session, count)
     starts_s = np.full(count, np.nan)
     if recorded:
-        starts_s = _recorded_starts(trace, _floats(requests["start_s"])[request_offsets[:-1]])
+        first_starts_s = _floats(requests["start_s"])[request_offsets[:-1]]
+        starts_s = _recorded_starts(trace, first_starts_s, longest_gap_s)
     after = requests["after"].combine_chunks()
     edges = after.flatten()
     tools = requests["tools"].combine_chunks()
@@ -90,8 +99,13 @@ def workload_columns(trace: Trace, *, recorded: bool = False) -> dict[str, NDArr
     }
 
 
-def _recorded_starts(trace: Trace, starts_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Seconds from the earliest start of a session to each; clocks count from anywhere."""
+def _recorded_starts(
+    trace: Trace, starts_s: NDArray[np.float64], longest_gap_s: float
+) -> NDArray[np.float64]:
+    """Seconds from the earliest start of a session to each; clocks count from anywhere.
+
+    Starts that lie further apart than `longest_gap_s` are moved together.
+    """
     missing = np.isnan(starts_s)
     if missing.any():
         raise InputError(
@@ -99,7 +113,11 @@ def _recorded_starts(trace: Trace, starts_s: NDArray[np.float64]) -> NDArray[np.
             path=trace.source,
             row=f"session {trace.sessions['session'][int(np.argmax(missing))]}, request 0",
         )
-    return np.asarray(starts_s - starts_s.min(), dtype=np.float64)
+    order = np.argsort(starts_s, kind="stable")
+    gaps_s = np.minimum(np.diff(starts_s[order], prepend=starts_s[order[0]]), longest_gap_s)
+    moved_s = np.empty_like(starts_s)
+    moved_s[order] = np.cumsum(gaps_s)
+    return moved_s
 
 
 def _session_numbers(table: pa.Table, sessions: pa.Array) -> Ints:
