@@ -33,7 +33,7 @@ _RULES: tuple[tuple[re.Pattern[str], ToolClass], ...] = tuple(
             r"^(read|write|edit|multi_edit|notebook\w*|glob|grep|ls|todo\w*|str_replace\w*|"
             r"apply_patch|think|enter_plan_mode|update_plan|submit|finish|skill|slash_?command|"
             r"tool_search|structured_output|task_(output|stop|create|update|list|get)|"
-            r"mark_task_complete|monitor|sleep|wait|replace|view_image|list_directory|"
+            r"mark_task_complete|monitor|sleep|wait|run|replace|view_image|list_directory|"
             r"search_file_content|(read|write|view|open|create|edit|delete|replace_in)_"
             r"(many_)?files?)$",
             ToolClass.ENVIRONMENT,

@@ -179,7 +179,9 @@ def test_hand_made_files_end_in_a_trace_or_a_clear_error(samples_dir, folder):
 
 def test_golden_trajectories_join_their_helpers_and_continuation(samples_dir):
     trace = read([samples_dir / "atif_golden"])
-    assert len(trace.sessions) == 6
+    # Beside the trajectories lie three logs in their harnesses' own formats.
+    sources = trace.sessions.column("source").to_pylist()
+    assert len([source for source in sources if "/rfc/" not in source]) == 6
     golden = json.loads(
         (samples_dir / "atif_golden/hello-world-context-summarization.trajectory.json").read_text()
     )

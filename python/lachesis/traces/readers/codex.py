@@ -138,7 +138,7 @@ def _leave_out_copied(rollouts: list[Rollout], builder: TraceBuilder) -> None:
     """Leave out the calls at a fork's start that it copied from its origin."""
     by_thread = {rollout.meta.id: rollout for rollout in rollouts if rollout.meta.id}
     for rollout in rollouts:
-        origin = by_thread.get(rollout.meta.forked_from_id or rollout.meta.parent)
+        origin = by_thread.get(rollout.meta.forked_from_id or rollout.meta.parent or "")
         if origin is None or origin is rollout:
             continue
         same = 0
@@ -247,9 +247,9 @@ def _link(
             if given.returns_agent is not None:
                 known = started.get(given.returns_agent) or short.get(given.returns_agent)
                 given.returns_agent = known or given.returns_agent
-        for use in logged.tool_uses:
-            if use.spawn is not None and use.spawn.resumes in short:
-                use.spawn.resumes = short[use.spawn.resumes or ""]
+        for called in logged.tool_uses:
+            if called.spawn is not None and called.spawn.resumes in short:
+                called.spawn.resumes = short[called.spawn.resumes or ""]
 
 
 def _push(session: SessionLogs, builder: TraceBuilder, meter: Meter) -> None:

@@ -194,7 +194,7 @@ def texts_of(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n\n".join(text for piece in content if (text := texts_of(piece)))
+        return "\n\n".join(said for piece in content if (said := texts_of(piece)))
     if isinstance(content, dict):
         text = content.get("text")
         return text if isinstance(text, str) else texts_of(content.get("content"))

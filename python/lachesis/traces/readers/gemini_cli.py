@@ -304,7 +304,7 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(text for part in content if (text := _text(part)))
+        return "\n".join(said for part in content if (said := _text(part)))
     if isinstance(content, dict):
         text = content.get("text")
         if isinstance(text, str):

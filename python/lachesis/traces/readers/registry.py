@@ -15,14 +15,33 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder, nothing_remains
 from lachesis.traces.readers.atif import AtifReader
 from lachesis.traces.readers.claude_code import ClaudeCodeReader
+from lachesis.traces.readers.codex import READER as CODEX
+from lachesis.traces.readers.gemini_cli import READER as GEMINI_CLI
+from lachesis.traces.readers.magentic_one import READER as MAGENTIC_ONE
+from lachesis.traces.readers.openhands_completions import READER as OPENHANDS_COMPLETIONS
+from lachesis.traces.readers.openhands_events import READER as OPENHANDS_EVENTS
+from lachesis.traces.readers.pi import READER as PI
 from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
+from lachesis.traces.readers.swe_agent import READER as SWE_AGENT
 from lachesis.traces.readers.table import READER as TABLE
 from lachesis.traces.readers.tau import READER as TAU
 from lachesis.traces.trace import Trace, concat
 from lachesis.traces.validate import validate
 
 #: All readers, in the order in which they are asked; the table, which needs least, comes last.
-READERS: tuple[Reader, ...] = (ClaudeCodeReader(), AtifReader(), TAU, TABLE)
+READERS: tuple[Reader, ...] = (
+    ClaudeCodeReader(),
+    AtifReader(),
+    TAU,
+    CODEX,
+    GEMINI_CLI,
+    PI,
+    OPENHANDS_EVENTS,
+    OPENHANDS_COMPLETIONS,
+    SWE_AGENT,
+    MAGENTIC_ONE,
+    TABLE,
+)
 _MANIFEST = "trace.json"
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".parquet"})
 
