@@ -14,33 +14,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from typing import NamedTuple
 
-from lachesis.traces.logged import Part, PartKind
-
-
-class RequestParts(NamedTuple):
-    """A request's context for the builder, and how many tokens of it matched."""
-
-    parts: list[Part]
-    output_parts: list[Part]
-    matched_tokens: int
-
-
-class _Logged(NamedTuple):
-    input_tokens: int
-    output_tokens: int
-    agreed_tokens: int  # up to where the contexts before and after may be the same
-
-
-class _Piece(NamedTuple):
-    """Tokens `start` up to `end` of a context that request `born` wrote, as input or output."""
-
-    born: int
-    is_output: bool
-    start: int
-    end: int
+from lachesis.traces.readers.context_pieces import ContextPieces, common_start
 
 
 def blocks_of(ids: Sequence[int]) -> array[int]:
@@ -56,27 +31,7 @@ def whole_blocks(blocks: array[int], input_tokens: int, block_tokens: int) -> ar
     return blocks[: input_tokens // block_tokens]
 
 
-def common_blocks(left: array[int], right: array[int]) -> int:
-    """With how many equal blocks two chains start.
-
-    Example:
-        >>> common_blocks(blocks_of([1, 2, 3]), blocks_of([1, 2, 9, 3]))
-        2
-    """
-    count = min(len(left), len(right))
-    if left[:count] == right[:count]:
-        return count
-    low, high = 0, count  # the first `low` agree, the first `high` do not
-    while low + 1 < high:
-        middle = (low + high) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-class BlockContext:
+class BlockContext(ContextPieces):
     """The requests of one agent, in order; keeps the last one's blocks and no others.
 
     Example:
@@ -88,9 +43,9 @@ class BlockContext:
     """
 
     def __init__(self, block_tokens: int) -> None:
+        super().__init__()
         self.block_tokens = block_tokens
         self._held = blocks_of(())
-        self._requests: list[_Logged] = []
 
     def add(
         self, input_tokens: int, output_tokens: int, blocks: array[int], *, reset: bool = False
@@ -100,7 +55,7 @@ class BlockContext:
         agreed = 0
         if self._requests and not reset:
             before = self._requests[-1]
-            common = common_blocks(self._held, whole)
+            common = common_start(self._held, whole)
             agreed = common * self.block_tokens
             if common == len(self._held):
                 with_output = before.input_tokens + before.output_tokens
@@ -109,70 +64,7 @@ class BlockContext:
                 if input_tokens >= with_output:
                     agreed = with_output
         self._held = whole
-        self._requests.append(_Logged(input_tokens, output_tokens, agreed))
-
-    def parts(self, prompt_tokens: int = 0) -> list[RequestParts]:
-        """Parts of every request.
-
-        `prompt_tokens`: how much of the first input is system prompt and tools. It is cut down to
-        what no divergence reaches, since a prompt that changes in its middle does not survive.
-        """
-        contexts, matched, cuts = self._walk()
-        reached = [tokens for tokens in matched[1:] if tokens]
-        first = self._requests[0].input_tokens if self._requests else 0
-        prompt = min(prompt_tokens, first, *reached)
-        if prompt:
-            cuts.setdefault(0, set()).add(prompt)
-        keys = {born: sorted(places) for born, places in cuts.items()}
-        found: list[RequestParts] = []
-        for born, request in enumerate(self._requests):
-            parts: list[Part] = []
-            for piece in contexts[born]:
-                parts += _parts_of(piece, keys.get(piece.born, ()), prompt)
-            output = Part(("output", born), request.output_tokens, PartKind.ANSWER)
-            found.append(RequestParts(parts, [output], matched[born]))
-        return found
-
-    def _walk(self) -> tuple[list[list[_Piece]], list[int], dict[int, set[int]]]:
-        """Each request's context, what of it matched, and where a piece was ever cut."""
-        stack: list[_Piece] = []
-        contexts: list[list[_Piece]] = []
-        matched: list[int] = []
-        cuts: dict[int, set[int]] = {}
-        for born, request in enumerate(self._requests):
-            agreed = request.agreed_tokens
-            while stack and stack[-1].end > agreed:
-                piece = stack.pop()
-                if piece.start >= agreed:
-                    continue
-                if piece.is_output:
-                    agreed = piece.start
-                else:
-                    stack.append(piece._replace(end=agreed))
-                    cuts.setdefault(piece.born, set()).add(agreed)
-            kept = stack[-1].end if stack else 0
-            if request.input_tokens > kept:
-                stack.append(_Piece(born, False, kept, request.input_tokens))
-            contexts.append(list(stack))
-            matched.append(kept)
-            if request.output_tokens:
-                end = request.input_tokens + request.output_tokens
-                stack.append(_Piece(born, True, request.input_tokens, end))
-        return contexts, matched, cuts
-
-
-def _parts_of(piece: _Piece, cuts: Iterable[int], prompt: int) -> list[Part]:
-    if piece.is_output:
-        return [Part(("output", piece.born), piece.end - piece.start, PartKind.ANSWER)]
-    edges = [piece.start, *(cut for cut in cuts if piece.start < cut < piece.end), piece.end]
-    return [
-        Part(
-            ("input", piece.born, start),
-            end - start,
-            PartKind.SYSTEM if piece.born == 0 and end <= prompt else PartKind.USER,
-        )
-        for start, end in pairwise(edges)
-    ]
+        self.add_agreed(input_tokens, output_tokens, agreed)
 
 
 def block_tokens_of(lengths: Iterable[tuple[int, int]], usual: int) -> int | None:

@@ -32,7 +32,8 @@ import msgspec
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, Edge
-from lachesis.traces.readers.block_chains import BlockContext, RequestParts, blocks_of
+from lachesis.traces.readers.block_chains import BlockContext, blocks_of
+from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_head import first_object
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.mooncake import Milliseconds, MooncakeRow, block_size

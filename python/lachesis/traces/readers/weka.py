@@ -37,7 +37,8 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, PartKind
 from lachesis.traces.readers.agent_roles import role_of
-from lachesis.traces.readers.block_chains import BlockContext, RequestParts, blocks_of
+from lachesis.traces.readers.block_chains import BlockContext, blocks_of
+from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_head import begins_with, words_in_head
 from lachesis.traces.readers.json_rows import decoded_document
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
@@ -186,8 +187,7 @@ class _Session:
         prompt_tokens = row.tool_tokens + row.system_tokens
         contexts = context.parts(prompt_tokens)
         if contexts and own[0][0].input_tokens >= prompt_tokens:
-            kept = sum(part.tokens for part in contexts[0].parts if part.kind is PartKind.SYSTEM)
-            if kept < prompt_tokens:
+            if _prompt_tokens(contexts[0]) < prompt_tokens:
                 self.builder.fill("prompt_tokens", "cut down to what the blocks show unchanged")
         if key == LEAD and own:
             self.starts_midway = own[0][0].input_tokens - prompt_tokens > _MIDWAY_TOKENS
@@ -252,6 +252,7 @@ class _Session:
             {
                 "opens_turn": opens and agent == LEAD,
                 "parts": context.parts,
+                "prompt_tokens": _prompt_tokens(context) if before is None else None,
                 "input_tokens": row.input_tokens,
                 "output_tokens": row.output_tokens,
                 "output_parts": context.output_parts,
@@ -266,8 +267,7 @@ class _Session:
 
     def _prompt_name(self, context: RequestParts, row: _Request) -> str | None:
         """Agents whose inputs begin with the same blocks share the prompt; ids are the file's."""
-        prompt = sum(part.tokens for part in context.parts if part.kind is PartKind.SYSTEM)
-        last = prompt // self.document.block_size
+        last = _prompt_tokens(context) // self.document.block_size
         return f"{self.document.id} block {row.hash_ids[last - 1]}" if last else None
 
     def _check_blocks(self, row: _Request, place: str) -> None:
@@ -277,3 +277,7 @@ class _Session:
                 f"must hold an id for each of the {needed} blocks that the input fills",
                 path=self.file.name, row=place, field="hash_ids", value=f"{len(row.hash_ids)} ids",
             )  # fmt: skip
+
+
+def _prompt_tokens(context: RequestParts) -> int:
+    return sum(part.tokens for part in context.parts if part.kind is PartKind.SYSTEM)
