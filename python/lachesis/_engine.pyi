@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LIFETIME_FLOOR_S",
     "BlockPool",
     "EngineError",
+    "FeatureSpec",
+    "Predictor",
+    "SpawnFeatures",
     "StepCost",
     "Workload",
     "__version__",
@@ -22,6 +26,7 @@ __all__ = [
 ]
 
 __version__: str
+LIFETIME_FLOOR_S: float
 
 class EngineError(Exception):
     """An error of the core; ``args`` are kind, message and place (session, field, row) or None."""
@@ -129,6 +134,66 @@ class BlockPool:
         """Blocks drawn from the other tier."""
     def check(self) -> None:
         """Count every block."""
+
+@final
+class FeatureSpec:
+    """Which features of a spawn record a predictor reads (``docs/predictor.md``)."""
+
+    def __new__(cls, *, words: bool, word_buckets: int, tool_buckets: int) -> FeatureSpec: ...
+    @property
+    def width(self) -> int:
+        """Features that there are."""
+    def extract(
+        self,
+        *,
+        instruction: Sequence[str | None],
+        context: Sequence[str | None],
+        instruction_tokens: Sequence[int | None],
+        context_tokens: Sequence[int | None],
+        tools: Sequence[Sequence[str]],
+        position: Sequence[int],
+    ) -> SpawnFeatures:
+        """Extract the features of records, given by columns of the spawn table."""
+
+@final
+class SpawnFeatures:
+    """Sparse features of many spawn records, one row each."""
+
+    def __len__(self) -> int: ...
+    def csr(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]:
+        """Offsets of the rows, indices (ascending in each row) and values."""
+    def take(self, rows: Sequence[int]) -> SpawnFeatures:
+        """Some rows, in the order asked for."""
+
+@final
+class Predictor:
+    """Scores spawns: the lower, the shorter the worker is expected to live."""
+
+    @staticmethod
+    def linear(
+        spec: FeatureSpec, intercept: float, weights: NDArray[np.float64]
+    ) -> Predictor:
+        """Fixed weights, one a feature."""
+    @staticmethod
+    def online(spec: FeatureSpec, alpha: float) -> Predictor:
+        """Weights that learn, from nothing."""
+    @staticmethod
+    def online_from(
+        spec: FeatureSpec,
+        intercept: tuple[float, float],
+        weights: NDArray[np.float64],
+        variances: NDArray[np.float64],
+        workers: int,
+    ) -> Predictor:
+        """Weights that go on from a state (the intercept with its variance)."""
+    def online_state(
+        self,
+    ) -> tuple[tuple[float, float], NDArray[np.float64], NDArray[np.float64], int] | None:
+        """Intercept and its variance, weights, variances, workers; None for fixed weights."""
+    def score(self, features: SpawnFeatures) -> NDArray[np.float64]:
+        """One score a row."""
+    def learn(self, features: SpawnFeatures, lifetime_s: NDArray[np.float64]) -> None:
+        """Take in workers that returned, in order: all, or none if a lifetime is impossible."""
 
 def replay(
     workload: Workload,

@@ -10,6 +10,7 @@ pub mod hw;
 pub mod kv;
 pub mod placement;
 pub mod policy;
+pub mod predict;
 pub mod result;
 pub mod rng;
 pub mod scheduler;

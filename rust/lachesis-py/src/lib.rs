@@ -5,6 +5,7 @@ mod convert;
 mod door;
 mod outcome;
 mod pool;
+mod predict;
 mod price;
 mod workload;
 
@@ -19,12 +20,15 @@ mod _engine {
     #[pymodule_export]
     use super::pool::BlockPool;
     #[pymodule_export]
+    use super::predict::{FeatureSpec, Predictor, SpawnFeatures};
+    #[pymodule_export]
     use super::price::{StepCost, device_years, operators, price};
     #[pymodule_export]
     use super::workload::Workload;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::predict::add_constants(module)
     }
 }
