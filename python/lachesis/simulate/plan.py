@@ -118,6 +118,7 @@ class Plan:
         aged: whether hbm-first starts from a memory full of dead blocks (equal to a cold start
             within the interval, and settled a memory's fill earlier).
         stopping: when a run ends.
+        timeline_interval_s: simulated seconds between two rows of the timeline; none without.
     """
 
     settings: Settings
@@ -125,6 +126,7 @@ class Plan:
     step_time_s: float | None = None
     aged: bool = True
     stopping: Stopping = field(default_factory=Stopping)
+    timeline_interval_s: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
@@ -188,6 +190,7 @@ class Plan:
             "aged": self.aged,
             "ttft_limit_s": slo.ttft_p99_s,
             "tpot_limit_s": slo.tpot_p99_s,
+            "timeline_interval_s": self.timeline_interval_s,
             "keep_requests": False,
             "check_blocks": False,
         }

@@ -38,6 +38,7 @@ pub(crate) struct RunConfig {
     aged: bool,
     ttft_limit_s: f64,
     tpot_limit_s: f64,
+    timeline_interval_s: Option<f64>,
     keep_requests: bool,
     check_blocks: bool,
 }
@@ -107,6 +108,10 @@ impl RunConfig {
             },
             aged: self.aged,
             limits: (picos("ttft_limit_s", self.ttft_limit_s)?, picos("tpot_limit_s", self.tpot_limit_s)?),
+            timeline: self
+                .timeline_interval_s
+                .map(|seconds| picos("timeline_interval_s", seconds))
+                .transpose()?,
             keep_requests: self.keep_requests,
             check_blocks: self.check_blocks,
         })

@@ -1,8 +1,9 @@
 //! A run's outcome as a dictionary of plain numbers.
 
 use lachesis_core::engine::Outcome;
-use lachesis_core::result::{Histogram, Snapshot};
+use lachesis_core::result::{Histogram, Snapshot, TimelineRow};
 use lachesis_core::units::{PerClassTier, SegmentClass, Tier, picos_to_seconds, to_f64};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -39,6 +40,31 @@ fn counts<'py>(py: Python<'py>, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDi
     Ok(dict)
 }
 
+/// Columns of the timeline, as numpy arrays.
+fn timeline_to_dict<'py>(py: Python<'py>, rows: &[TimelineRow]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let column = |name: String, value: &dyn Fn(&TimelineRow) -> u64| {
+        let values: Vec<u64> = rows.iter().map(value).collect();
+        dict.set_item(name, values.into_pyarray(py))
+    };
+    column("steps".into(), &|row| row.steps)?;
+    column("requests".into(), &|row| row.requests)?;
+    column("sessions".into(), &|row| row.sessions.into())?;
+    column("running".into(), &|row| row.running.into())?;
+    column("waiting".into(), &|row| row.waiting.into())?;
+    for (tier, name) in Tier::ALL.into_iter().zip(["hbm", "hbf"]) {
+        column(format!("{name}_blocks"), &|row| row.used_blocks[tier])?;
+        for class in SegmentClass::ALL {
+            let place = (class, tier);
+            column(format!("{name}_blocks {}", class.name()), &|row| row.held_blocks[place])?;
+            column(format!("{name}_tokens {}", class.name()), &|row| row.written[place])?;
+        }
+    }
+    let times: Vec<f64> = rows.iter().map(|row| picos_to_seconds(row.time)).collect();
+    dict.set_item("time_s", times.into_pyarray(py))?;
+    Ok(dict)
+}
+
 fn quantile(histogram: &Histogram, numerator: u64) -> Option<f64> {
     histogram.quantile(numerator, 100).map(picos_to_seconds)
 }
@@ -67,6 +93,7 @@ pub(crate) fn outcome_to_dict<'py>(py: Python<'py>, outcome: &Outcome) -> PyResu
     let free: Vec<(u32, u32)> =
         outcome.free_blocks.iter().map(|free| (free[Tier::Hbm], free[Tier::Hbf])).collect();
     dict.set_item("free_blocks", free)?;
+    dict.set_item("timeline", timeline_to_dict(py, &outcome.timeline)?)?;
     let times =
         outcome.requests.iter().map(|r| (r.draw, r.request, r.ready, r.admitted, r.first_token, r.end));
     dict.set_item("requests", PyList::new(py, times.collect::<Vec<_>>())?)?;

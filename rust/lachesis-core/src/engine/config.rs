@@ -109,6 +109,8 @@ pub struct Config {
     pub aged: bool,
     /// p99 limits for TTFT and TPOT, in picoseconds: requests over them are counted exactly.
     pub limits: (Picos, Picos),
+    /// Time between two rows of the timeline; none without.
+    pub timeline: Option<Picos>,
     /// Whether to keep every request's times.
     pub keep_requests: bool,
     /// Whether to count all blocks after every instant (slow; for tests).
@@ -136,6 +138,9 @@ impl Config {
         }
         if self.blocks[Tier::Hbm] > i32::MAX as u32 || self.blocks[Tier::Hbf] > i32::MAX as u32 {
             return rule("blocks", "above 2^31 - 1".into(), "use larger blocks");
+        }
+        if self.timeline.is_some_and(|interval| interval <= 0) {
+            return rule("timeline interval", "0".into(), "must be above 0");
         }
         if self.ttft_reference < 0 {
             return rule("ttft_reference_s", self.ttft_reference.to_string(), "must not be negative");

@@ -16,7 +16,7 @@ use crate::event::{StepEvent, StepWheel, Timers};
 use crate::hw::GpuLoad;
 use crate::placement::Placement;
 use crate::policy::Policy;
-use crate::result::Recorder;
+use crate::result::{Recorder, Timeline};
 use crate::scheduler::{Arrivals, Instances, Load, Scheduler, Waiting};
 use crate::units::Picos;
 use crate::workload::Workload;
@@ -41,6 +41,7 @@ pub struct Engine<'w> {
     /// Per GPU: live sessions.
     live_sessions: Vec<u32>,
     recorder: Recorder,
+    timeline: Option<Timeline>,
     /// Requests whose first step is the next one: slot and admission.
     first_steps: Vec<(u32, u64)>,
     due: Vec<StepEvent>,
@@ -82,6 +83,7 @@ impl<'w> Engine<'w> {
             pending_timers: vec![0; gpus],
             live_sessions: vec![0; gpus],
             recorder,
+            timeline: config.timeline.map(Timeline::new),
             first_steps: Vec::new(),
             due: Vec::new(),
             finished: Vec::new(),

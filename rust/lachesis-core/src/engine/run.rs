@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::result::{RequestTimes, Snapshot, Stop, Window};
-use crate::units::{PerTier, Picos, Tier, picos_to_seconds};
+use crate::result::{RequestTimes, Snapshot, Stop, Timeline, TimelineRow, Window};
+use crate::units::{PerTier, Picos, SegmentClass, Tier, narrow, picos_to_seconds};
 
 /// How far a run is, told from time to time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub repeats: f64,
     /// Times of every request, if asked for.
     pub requests: Vec<RequestTimes>,
+    /// The run over time, if asked for.
+    pub timeline: Vec<TimelineRow>,
     /// Free blocks of each GPU at the end.
     pub free_blocks: Vec<PerTier<u32>>,
     /// Live rows of the segment table at the end.
@@ -50,6 +52,7 @@ impl Engine<'_> {
         self.start_sessions(0);
         loop {
             self.begin_step_boundary()?;
+            self.observe_time();
             instants += 1;
             if instants.is_multiple_of(INSTANTS_PER_CALL) && !observe(self.progress(stop)) {
                 return Err(Error::Interrupted);
@@ -78,6 +81,32 @@ impl Engine<'_> {
             self.start_sessions(end);
         }
         Ok(self.outcome())
+    }
+
+    /// Takes a row of the timeline where one is due.
+    fn observe_time(&mut self) {
+        let Some(mut timeline) = self.timeline.take() else { return };
+        if timeline.is_due(self.now) {
+            let snapshot = self.snapshot();
+            let mut written = snapshot.materialised;
+            for class in SegmentClass::ALL {
+                for tier in Tier::ALL {
+                    written[(class, tier)] += snapshot.rematerialised[(class, tier)];
+                }
+            }
+            timeline.add(TimelineRow {
+                time: self.now,
+                steps: snapshot.steps,
+                requests: snapshot.requests,
+                sessions: self.instances.live,
+                running: self.scheduler.running,
+                waiting: self.gpus().map(|gpu| narrow(self.scheduler.waiting(gpu))).sum(),
+                used_blocks: self.used_blocks(),
+                held_blocks: self.placement.memory.held,
+                written,
+            });
+        }
+        self.timeline = Some(timeline);
     }
 
     /// Phases 6 and 7.
@@ -165,6 +194,7 @@ impl Engine<'_> {
             landing_duty,
             repeats: self.arrivals.repeats(),
             requests: self.recorder.take_requests(),
+            timeline: self.timeline.map_or_else(Vec::new, Timeline::into_rows),
             free_blocks: self.placement.memory.gpus.iter().map(|gpu| gpu.free).collect(),
             live_segments: self.placement.memory.live_segments(),
             window,

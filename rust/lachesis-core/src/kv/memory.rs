@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kv::extent::{Extent, ExtentSlab};
 use crate::kv::reclaim::ReclaimList;
 use crate::kv::segment::{Segment, SegmentId};
-use crate::units::{PerTier, SegmentClass, Tier};
+use crate::units::{PerClassTier, PerTier, SegmentClass, Tier};
 
 /// The free lists of one GPU.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Memory {
     pub fallbacks: u64,
     /// Blocks reclaimed.
     pub reclaimed: u64,
+    /// Blocks entered in segments, by class.
+    pub held: PerClassTier<u64>,
     block_tokens: u32,
     segments: Vec<Segment>,
     /// First vacated, first used, as in the slab of extents.
@@ -60,6 +62,7 @@ impl Memory {
             falls_back,
             fallbacks: 0,
             reclaimed: 0,
+            held: PerClassTier::default(),
             block_tokens,
             segments: Vec::new(),
             vacant: VecDeque::new(),
@@ -155,6 +158,7 @@ impl Memory {
         }
         let extent = self.extents.pop(&mut segment.stack, most)?;
         segment.blocks[extent.tier] -= extent.blocks;
+        self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
         list.blocks[extent.tier] -= u64::from(extent.blocks);
         let held = segment.held();
         segment.resident = segment.resident.min(held * self.block_tokens);
@@ -214,6 +218,7 @@ impl Memory {
     pub fn enter(&mut self, id: SegmentId, extent: Extent) {
         let segment = &mut self.segments[id.index()];
         segment.blocks[extent.tier] += extent.blocks;
+        self.held[(segment.class, extent.tier)] += u64::from(extent.blocks);
         self.extents.push(&mut segment.stack, extent);
         if segment.in_reclaim_list {
             self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
@@ -244,6 +249,7 @@ impl Memory {
         let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             memory.free[tier] += segment.blocks[tier];
+            self.held[(segment.class, tier)] -= u64::from(segment.blocks[tier]);
         }
         let held = segment.held();
         segment.blocks = PerTier([0, 0]);
