@@ -160,6 +160,16 @@ def run(
             metavar="FILE", group=OUTPUT, help="Draw the result: a name in .png, .svg or .pdf."
         ),
     ] = None,
+    timeline: Annotated[
+        Name,
+        Parameter(
+            metavar="FILE", group=OUTPUT, help="Write the run over time: a name in .parquet."
+        ),
+    ] = None,
+    timeline_interval: Annotated[
+        Name,
+        Parameter(metavar="TIME", group=OUTPUT, help="Simulated time a row of it. [default: 10s]"),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -177,5 +187,6 @@ def run(
             turn_end=turn_end, seed=seed, precision=precision, turnovers=turnovers,
             horizon=horizon, cold=cold,
         ),
-        threads=threads, json=json, plot=plot, quiet=quiet,
+        threads=threads, json=json, plot=plot, timeline=timeline,
+        timeline_interval=timeline_interval, quiet=quiet,
     )  # fmt: skip

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs
+from lachesis.cli.quantities import parse_pairs, parse_seconds
 from lachesis.cli.run_options import RunOptions
 from lachesis.cli.run_progress import run_progress
 from lachesis.errors import InputError
@@ -13,6 +14,7 @@ from lachesis.policy import choose_policy
 from lachesis.report.run_plot import plot_format, plot_run
 from lachesis.report.run_table import print_run
 from lachesis.results import check_output, replaced, run_document, to_json
+from lachesis.results.timeline import check_timeline, write_timeline
 from lachesis.simulate import DEFAULT_POLICIES, Load, compare
 from lachesis.traces import ReadOptions, open_trace
 from lachesis.traces.opening import is_path
@@ -24,6 +26,8 @@ def execute_run(
     threads: int | None,
     json: str | None,
     plot: str | None,
+    timeline: str | None,
+    timeline_interval: str | None,
     quiet: bool,
 ) -> None:
     """Run and report; whatever can be refused is refused before the traces are read.
@@ -35,12 +39,21 @@ def execute_run(
     if plot is not None:
         plot_format(plot)
         check_output(plot)
+    if timeline is not None:
+        check_timeline(timeline)
+    elif timeline_interval is not None:
+        raise InputError(
+            "has no effect without --timeline", field="--timeline-interval", value=timeline_interval
+        )
     if not options.traces:
         raise InputError("name at least one trace: a file, a folder or a corpus", field="TRACE")
     policies = options.policies or DEFAULT_POLICIES
     for name in policies:
         choose_policy(name)
     plan, load = options.plan(), Load.parse(options.load)
+    if timeline is not None:
+        interval_s = parse_seconds(timeline_interval or "10s", "--timeline-interval")
+        plan = replace(plan, timeline_interval_s=interval_s)
     columns = parse_pairs(list(options.map), "--map", "OURS=THEIRS")
     if threads is None:
         threads = min(len(os.sched_getaffinity(0)), len(policies))
@@ -57,5 +70,7 @@ def execute_run(
     if plot is not None:
         with replaced(plot) as scratch:
             plot_run(document, scratch)
+    if timeline is not None:
+        write_timeline(comparison, timeline)
     if not quiet:
         print_run(table_console(json), document)
