@@ -21,9 +21,8 @@ def test_defaults_stand_for_the_bare_command() -> None:
 def test_every_option_but_those_of_output_and_speed_is_in_the_command() -> None:
     told = {field.name for field in fields(RunOptions)}
     taken = {name.rstrip("_") for name in signature(run).parameters}
-    assert taken - {"json", "plot", "quiet", "debug", "threads"} == (told - {"policies"}) | {
-        "policy"
-    }
+    of_output = {"json", "plot", "timeline", "timeline_interval", "quiet", "debug", "threads"}
+    assert taken - of_output == (told - {"policies"}) | {"policy"}
 
 
 def test_defaults_of_the_command_line_are_those_of_the_package() -> None:
