@@ -49,6 +49,7 @@ class TraceBuilder:
         self.quality = Quality()
         self.sessions: list[SessionBuilder] = []
         self._names: Counter[str] = Counter()
+        self._given: list[tuple[str, int, str]] = []  # what to undo to take names back
         self._rows = Rows()
         self._may_skip: frozenset[str] = frozenset()
 
@@ -73,8 +74,12 @@ class TraceBuilder:
         `orphan`: a sub-agent without a lead, a session of its own; counted.
         A session without requests is skipped and counted.
         """
+        name = encodable(name)
+        times = self._names[name]
+        unique = unique_name(name, self._names)
+        self._given.append((name, times, unique))
         opened = SessionBuilder(
-            unique_name(encodable(name), self._names),
+            unique,
             workload=workload,
             harness=harness,
             source=self.source if source is None else source,
@@ -130,15 +135,20 @@ class TraceBuilder:
     def mark(self) -> BuilderMark:
         """What has been taken in so far, for `take_back`."""
         return BuilderMark(
-            list(self.sessions), self._rows.counts(), deepcopy(self.quality), self._names.copy()
+            len(self.sessions), len(self._given), self._rows.counts(), deepcopy(self.quality)
         )
 
     def take_back(self, mark: BuilderMark) -> None:
         """Forget everything that came after `mark`: a file turned out to be broken."""
-        self.sessions = list(mark.sessions)
-        self._rows.truncate(mark.rows)
+        del self.sessions[mark.sessions :]
+        while len(self._given) > mark.names:
+            name, times, unique = self._given.pop()
+            if unique != name:
+                del self._names[unique]
+            self._names[name] = times
+        if self._rows.counts() != mark.rows:
+            self._rows.truncate(mark.rows)
         self.quality.replace(mark.quality)
-        self._names = mark.names.copy()
 
     @property
     def holds_requests(self) -> bool:
@@ -193,12 +203,12 @@ class TraceBuilder:
 
 @dataclass(frozen=True, slots=True)
 class BuilderMark:
-    """A state of a `TraceBuilder`."""
+    """A state of a `TraceBuilder`: how many sessions, names and rows, and the counts."""
 
-    sessions: list[SessionBuilder]
+    sessions: int
+    names: int
     rows: dict[str, int]
     quality: Quality
-    names: Counter[str]
 
 
 def nothing_remains(quality: Quality) -> str:

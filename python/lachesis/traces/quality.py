@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
+
+#: Fields that the canonical form needs and no log states; finding them is no repair.
+_RECOVERED: Final = frozenset({"prompt_tokens", "session", "stripping", "turn"})
 
 
 @dataclass(slots=True)
@@ -45,6 +48,28 @@ class Quality:
         self.skipped.update(other.skipped)
         self.orphan_subagents += other.orphan_subagents
         self.empty_sessions += other.empty_sessions
+
+    def first_repair(self, *, tokenised: bool) -> str | None:
+        """The first thing that had to be mended or guessed, in words; None if nothing had.
+
+        Structure that no log states (prompt lengths, turns, stripping, sessions) is recovered, not
+        repaired, and rows that mean nothing (empty files, strangers, calls that are no requests)
+        are no fault of the log. `tokenised`: text was counted by a tokenizer that the user named,
+        so an inferred count is one only where a value was filled in as well.
+        """
+        for word in ("recounted", "inferred"):
+            if self.requests.get(word) and not (word == "inferred" and tokenised):
+                return f"{self.requests[word]} requests {word}"
+        for word, counts in (("dropped", self.dropped), ("adjusted", self.adjusted)):
+            for reason, count in sorted(counts.items()):
+                return f"{word}: {count} × {reason}"
+        for name, ways in sorted(self.filled.items()):
+            if name not in _RECOVERED:
+                how, count = min(ways.items())
+                return f"filled in: {count} × {name}: {how}"
+        if self.orphan_subagents:
+            return f"{self.orphan_subagents} sub-agents without a lead"
+        return None
 
     def replace(self, other: Quality) -> None:
         """Take over the counts of `other`, which stays as it is."""

@@ -7,6 +7,7 @@ each other in the context, since a boundary kills from some point to the end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from math import isfinite
 from typing import Literal, Protocol
 
 from lachesis.errors import InputError
@@ -320,6 +321,13 @@ def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
         raise broken("output_tokens", "must be at least 1 where the request is ok")
     if request.reasoning_tokens > request.output_tokens:
         raise broken("reasoning_tokens", f"must be at most output_tokens ({request.output_tokens})")
+    for field in ("start_s", "end_s"):
+        value = getattr(request, field)
+        if value is not None and not isfinite(value):
+            raise broken(field, "must be a finite time")
+    start_s, end_s = request.start_s, request.end_s
+    if start_s is not None and end_s is not None and end_s < start_s:
+        raise broken("end_s", f"must not be before start_s ({start_s})")
     if request.input_tokens is None and request.parts is None:
         raise broken("input_tokens", "is needed where the context's parts are not known")
     if any(part.tokens < 0 for part in request.parts or ()):

@@ -1,7 +1,12 @@
 """The canonical trace: Arrow schemas of its five tables, and the closed sets of words in them.
 
-Times are float64 seconds, sizes int64 tokens, ordinals int32. Closed sets are stored as plain
-strings and exported here as `StrEnum`, so that ``segment["class"] == SegmentClass.WORKER`` works.
+Sizes are int64 tokens, ordinals int32, times float64 seconds. `start_s` and `end_s` of requests are
+seconds on the log's own clock, the same for all sessions that were read together: since the epoch
+where the log has calendar times, else from wherever its clock counts (a session's start, for logs
+that know no more). `to_workload` subtracts the earliest start of a session.
+
+Closed sets are stored as plain strings and exported here as `StrEnum`, so that
+``segment["class"] == SegmentClass.WORKER`` works.
 
 Example:
     >>> TABLES["spans"].names

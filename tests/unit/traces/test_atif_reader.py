@@ -107,7 +107,8 @@ def test_delays_of_tools_are_drawn_and_those_of_users_recorded(tmp_path):
         ],
     )
     first, second, third = rows(read([path]))
-    assert (first["start_s"], first["end_s"]) == (0.0, 2.0)
+    nine_s = 1_772_355_600.0  # 2026-03-01T09:00:00Z
+    assert (first["start_s"], first["end_s"]) == (nine_s, nine_s + 2.0)
     assert second["after"] == [{"request": 0, "kind": "tool", "delay_s": None}]
     assert second["start_s"] is None
     assert third["after"] == [{"request": 1, "kind": "user", "delay_s": 60.0}]

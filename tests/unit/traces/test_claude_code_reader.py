@@ -10,6 +10,8 @@ from lachesis.errors import InputError
 from lachesis.traces.readers.protocol import ReadOptions
 from lachesis.traces.readers.registry import read
 
+START_S = 1_772_355_600.0  # 2026-03-01T09:00:00Z, where every transcript written here begins
+
 
 def requests(trace, session=None):
     rows = trace.requests.to_pylist()
@@ -52,7 +54,7 @@ def test_lines_of_a_message_are_one_request_with_the_largest_output(tmp_path):
     assert row["reported_cached_tokens"] == 1000
     assert row["usage_source"] == "reported"
     assert row["tools"] == ["environment"]
-    assert (row["start_s"], row["end_s"]) == (0.0, 4.0)
+    assert (row["start_s"], row["end_s"]) == (START_S, START_S + 4.0)
 
 
 def test_a_placeholder_output_is_recounted_from_the_content(tmp_path):

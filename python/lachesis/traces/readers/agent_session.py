@@ -66,14 +66,6 @@ class _Pusher:
             ]
         self.legs = {id(log): _leg_starts(log) for log in family}
         self.returned: set[tuple[str, int]] = set()
-        times = (
-            time_s
-            for log in family
-            for logged in log.rounds
-            for time_s in (logged.start_s, logged.first_s)
-            if time_s is not None
-        )
-        self.base_s = min(times, default=0.0)
         self.replayed = {spawn.use.id for found in self.spawns.values() for spawn in found}
 
     def push_all(self) -> None:
@@ -215,8 +207,8 @@ class _Pusher:
             tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
             status=logged.status,
             model=logged.model,
-            start_s=self._relative(self._start_s(logged)),
-            end_s=self._relative(logged.last_s),
+            start_s=_microseconds(self._start_s(logged)),
+            end_s=_microseconds(logged.last_s),
             reported_cached_tokens=logged.cached_tokens,
             usage_source=logged.usage_source,
             delay_s=_delay_s(logged, before, self.replayed) if before is not None else None,
@@ -237,9 +229,6 @@ class _Pusher:
             return -1
         return self.handle_of_round.get(id(logged.extends), -1)
 
-    def _relative(self, time_s: float | None) -> float | None:
-        return None if time_s is None else round(time_s - self.base_s, 6)
-
 
 def _prompt_tokens(logged: Round, inputs: int) -> tuple[int, str]:
     """Find the length of the prompt in an agent's first input, and say how."""
@@ -250,6 +239,10 @@ def _prompt_tokens(logged: Round, inputs: int) -> tuple[int, str]:
         return min(round(logged_text), inputs), "the logged text; tool schemas are not in it"
     visible = sum(g.tokens for g in logged.inputs if g.kind not in _NOT_VISIBLE)
     return min(max(1, inputs - round(visible)), inputs), "input less visible text"
+
+
+def _microseconds(time_s: float | None) -> float | None:
+    return None if time_s is None else round(time_s, 6)
 
 
 def _opens_turn(logged: Round) -> bool:

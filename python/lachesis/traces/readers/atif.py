@@ -82,7 +82,7 @@ class AtifReader:
         self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken document."""
-        library = _Library(files)
+        library = _Library(files, options.left_out)
         # A Harbor trial keeps the transcript beside the trajectory that was made of it.
         transcripts = {
             session.name
@@ -132,7 +132,8 @@ def _outward(trajectory: Trajectory) -> Iterator[str]:
 class _Library:
     """The documents that were given, and those beside them that they refer to."""
 
-    def __init__(self, files: Sequence[SourceFile]) -> None:
+    def __init__(self, files: Sequence[SourceFile], left_out: frozenset[Path]) -> None:
+        self._left_out = left_out
         self._documents: dict[Path, _Document] = {}
         for file in files:
             self._documents.setdefault(file.path.resolve(), _Document(file))
@@ -179,7 +180,7 @@ class _Library:
             known = self._documents.get(path.resolve())
             if known is not None:
                 return known
-            if path.is_file():
+            if path.is_file() and path.resolve() not in self._left_out:
                 prefix = source.file.name[: len(source.file.name) - len(own)]
                 document = _Document(SourceFile(path, prefix + candidate))
                 self._documents[path.resolve()] = document

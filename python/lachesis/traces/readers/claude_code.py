@@ -55,7 +55,7 @@ from lachesis.traces.readers.agent_log import AgentLog, Meter, meter_for, settle
 from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.claude_code_rows import agent_meta
 from lachesis.traces.readers.claude_code_transcript import LEAD_LOG, SeenCalls, Transcript
-from lachesis.traces.readers.protocol import HEAD_BYTES, ReadOptions, SourceFile
+from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 
 WORKLOAD: Final = "claude-code"
 HARNESS: Final = "claude-code"
@@ -108,7 +108,7 @@ class ClaudeCodeReader:
         """Push the sessions of all files; raises `InputError` for a broken row."""
         meter = meter_for(options.count_tokens)
         seen = SeenCalls()
-        families = _families(_unique(files))
+        families = _families(_unique(files), options.left_out)
         for family in families:
             _read_family(family, builder, seen, meter)
 
@@ -123,10 +123,10 @@ def _unique(files: Sequence[SourceFile]) -> list[SourceFile]:
     return list(found.values())
 
 
-def _families(files: list[SourceFile]) -> list[_Family]:
+def _families(files: list[SourceFile], left_out: frozenset[Path]) -> list[_Family]:
     """Sort files into sessions; sessions in order of their first time stamp."""
     families: dict[tuple[str, str], _Family] = {}
-    given = {file.path.resolve() for file in files}
+    given = {file.path.resolve() for file in files} | left_out
 
     def family(folder: Path, session: str) -> _Family:
         return families.setdefault((str(folder), session), _Family(session))
@@ -144,7 +144,7 @@ def _families(files: list[SourceFile]) -> list[_Family]:
         else:
             loose.append((agent["agent"], file))
     for name, file in loose:
-        named = _SESSION_ID.search(file.head or file.read_bytes(HEAD_BYTES))
+        named = _SESSION_ID.search(file.head)
         owner = named[1].decode(errors="replace") if named is not None else ""
         family(file.path.parent, owner or file.path.name).agents.append((name, file))
     for found_family in families.values():
@@ -178,7 +178,7 @@ def _bring_along(family: _Family, main: SourceFile, given: set[Path]) -> None:
 def _first_time(family: _Family) -> tuple[bytes, int, str]:
     # Of two sessions that start with the same rows, the shorter is what the longer resumed.
     file = family.main or family.agents[0][1]
-    found = _TIMESTAMP.search(file.head or file.read_bytes(HEAD_BYTES))
+    found = _TIMESTAMP.search(file.head)
     return (found[1] if found is not None else b"~", file.path.stat().st_size, file.name)
 
 

@@ -26,13 +26,17 @@ class SourceFile:
     """A file to read, compressed or not.
 
     `path` is the file, `name` what messages and the trace's `source` column call it (the path as
-    the user gave it, or relative to the folder that was searched), and `head` its first 64 KiB,
-    decompressed.
+    the user gave it, or relative to the folder that was searched).
     """
 
     path: Path
     name: str
-    head: bytes = b""
+    kept_head: bytes | None = None
+
+    @property
+    def head(self) -> bytes:
+        """Its first 64 KiB, decompressed; read again where they were not kept."""
+        return self.read_bytes(HEAD_BYTES) if self.kept_head is None else self.kept_head
 
     @property
     def ending(self) -> str:
@@ -130,12 +134,18 @@ class ReadOptions:
     """What the user may set for a reader.
 
     `columns` maps our column names to the file's (``--map session=trace_id``); `count_tokens`
-    counts text that the log gives no count for, and `tokenizer` names it.
+    counts text that the log gives no count for, and `tokenizer` names it (`load_tokenizer` gives
+    both). `strict` makes every repair an `InputError`: a recount, a count inferred otherwise than
+    by a tokenizer, a dropped row, a value filled in, a context that had to be reset, a file that
+    cannot be read among others. `left_out` holds resolved paths of files that were found to be
+    broken: a reader that looks beside its files for more does not open them.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     count_tokens: Callable[[str], int] = estimate_tokens
     tokenizer: str = CHARACTERS_PER_TOKEN_NAME
+    strict: bool = False
+    left_out: frozenset[Path] = frozenset()
 
 
 class Reader(Protocol):

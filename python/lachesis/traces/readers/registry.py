@@ -1,9 +1,10 @@
 """Finds which reader a file belongs to, and reads files, folders and saved traces into one trace.
 
 A format is recognised by content. Folders are searched with all that is below them; a file in one
-that no reader knows is skipped and counted, whereas one that was named by the user is an error.
-Files with nothing in them are always skipped and counted; an input is an error only if no request
-remains.
+that no reader knows, or that is broken, is skipped and counted with the reason, whereas one that
+the user named is an error. Files with nothing in them are always skipped and counted; an input is
+an error only if no request remains. Under `ReadOptions.strict` whatever is broken or had to be
+repaired is an error.
 """
 
 from __future__ import annotations
@@ -14,17 +15,28 @@ from pathlib import Path
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder, nothing_remains
 from lachesis.traces.readers.atif import AtifReader
+from lachesis.traces.readers.azure_llm import READER as AZURE_LLM
+from lachesis.traces.readers.bfcl import READER as BFCL
+from lachesis.traces.readers.burstgpt import READER as BURSTGPT
 from lachesis.traces.readers.claude_code import ClaudeCodeReader
 from lachesis.traces.readers.codex import READER as CODEX
+from lachesis.traces.readers.frontier import READER as FRONTIER
 from lachesis.traces.readers.gemini_cli import READER as GEMINI_CLI
+from lachesis.traces.readers.lmcache import READER as LMCACHE
 from lachesis.traces.readers.magentic_one import READER as MAGENTIC_ONE
+from lachesis.traces.readers.mooncake import READER as MOONCAKE
+from lachesis.traces.readers.mooncake_agentic import READER as MOONCAKE_AGENTIC
 from lachesis.traces.readers.openhands_completions import READER as OPENHANDS_COMPLETIONS
 from lachesis.traces.readers.openhands_events import READER as OPENHANDS_EVENTS
+from lachesis.traces.readers.otel_genai import READER as OTEL_GENAI
 from lachesis.traces.readers.pi import READER as PI
 from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
 from lachesis.traces.readers.swe_agent import READER as SWE_AGENT
 from lachesis.traces.readers.table import READER as TABLE
 from lachesis.traces.readers.tau import READER as TAU
+from lachesis.traces.readers.tolerance import read_files
+from lachesis.traces.readers.weka import READER as WEKA
+from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME
 from lachesis.traces.trace import Trace, concat
 from lachesis.traces.validate import validate
 
@@ -40,9 +52,20 @@ READERS: tuple[Reader, ...] = (
     OPENHANDS_COMPLETIONS,
     SWE_AGENT,
     MAGENTIC_ONE,
+    OTEL_GENAI,
+    WEKA,
+    LMCACHE,
+    BFCL,
+    MOONCAKE_AGENTIC,
+    MOONCAKE,
+    AZURE_LLM,
+    BURSTGPT,
+    FRONTIER,
     TABLE,
 )
 _MANIFEST = "trace.json"
+#: Of how many files the heads are kept in memory until they are read.
+_HEADS_KEPT = 256
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".parquet"})
 
 
@@ -77,6 +100,7 @@ def read(
     forced = None if format is None else reader_named(format)
     source = ", ".join(str(path) for path in paths)
     builder = TraceBuilder(source=source, tokenizer=options.tokenizer)
+    found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
     seen: set[Path] = set()
@@ -91,23 +115,39 @@ def read(
             validate(trace, place)
             saved.append(trace)
             continue
-        file = _with_head(place, named=named, builder=builder)
+        file = _with_head(place, named=named or options.strict, builder=builder)
         if file is None:
             continue
+        if not (named or options.strict):
+            found.add(file.name)
         reader = _reader_of(file, forced, named=named, options=options)
         if reader is None:
             builder.skip(file.name, _unknown(forced))
         else:
+            if len(seen) > _HEADS_KEPT:
+                file = SourceFile(file.path, file.name)
             by_reader.setdefault(reader.name, []).append(file)
+    builder.may_skip(found)
     for reader in READERS:
         if files := by_reader.get(reader.name):
-            reader.read(files, builder, options)
+            read_files(reader, files, builder, options, found=found)
     if builder.holds_requests:
-        return concat([*saved, builder.build()], source)
-    if not saved:
+        trace = concat([*saved, builder.build()], source)
+    elif saved:
+        saved[0].quality.merge(builder.quality)
+        trace = concat(saved, source)
+    else:
         raise InputError(nothing_remains(builder.quality), path=source)
-    saved[0].quality.merge(builder.quality)
-    return concat(saved, source)
+    if options.strict:
+        _refuse_repairs(trace, options)
+    return trace
+
+
+def _refuse_repairs(trace: Trace, options: ReadOptions) -> None:
+    tokenised = options.tokenizer != CHARACTERS_PER_TOKEN_NAME
+    repair = trace.quality.first_repair(tokenised=tokenised)
+    if repair is not None:
+        raise InputError(f"strict reading allows no repair: {repair}", path=trace.source)
 
 
 def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:

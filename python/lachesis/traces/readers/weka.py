@@ -186,9 +186,8 @@ class _Session:
             context.add(each.input_tokens, each.output_tokens, blocks)
         prompt_tokens = row.tool_tokens + row.system_tokens
         contexts = context.parts(prompt_tokens)
-        if contexts and own[0][0].input_tokens >= prompt_tokens:
-            if _prompt_tokens(contexts[0]) < prompt_tokens:
-                self.builder.fill("prompt_tokens", "cut down to what the blocks show unchanged")
+        if contexts and _prompt_tokens(contexts[0]) < min(prompt_tokens, own[0][0].input_tokens):
+            self.builder.fill("prompt_tokens", "cut down to what the blocks show unchanged")
         if key == LEAD and own:
             self.starts_midway = own[0][0].input_tokens - prompt_tokens > _MIDWAY_TOKENS
             self.ends_open = own[-1][0].stop == "tool_use"
