@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +67,19 @@ class SegmentColumns:
             self.turn[rows], self.tokens[rows], self.t_norm_s[rows], self.rho[rows],
             self.prefix_key[rows], self.waiting,
         )  # fmt: skip
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[SegmentColumns]) -> SegmentColumns:
+        """The segments of several traces, as of one; sessions are numbered on."""
+        columns: dict[str, Any] = {
+            field.name: np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(cls)
+        }
+        before = np.cumsum([0, *(len(part.waiting) for part in parts)])
+        columns["session"] = np.concatenate(
+            [part.session + start for part, start in zip(parts, before, strict=False)]
+        )
+        return cls(**columns)
 
     def of_class(self, kind: SegmentClass) -> SegmentColumns:
         """The segments of one class."""

@@ -6,10 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lachesis.characterise.reference_clock import join_rows, written_tokens
 from lachesis.traces.schema import Boundary
 from lachesis.traces.trace import Trace
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,24 @@ def session_list(trace: Trace) -> list[SessionSummary]:
     np.add.at(context, rows.request_of_span, trace.spans["tokens"].to_numpy())
     peak = np.zeros(count, dtype=np.int64)
     np.maximum.at(peak, rows.session_of_request, context)
-    columns = zip(
-        trace.sessions["session"].to_pylist(),
-        trace.sessions["workload"].to_pylist(),
-        _distinct(rows.session_of_request, trace.requests["turn"].to_numpy(), count),
-        _distinct(rows.session_of_request, trace.requests["agent"].to_numpy(), count),
-        _sums(rows.session_of_request, 1, count),
-        _sums(rows.session_of_segment, tokens, count),
-        peak.tolist(),
-        strict=True,
-    )
+    names: list[str] = trace.sessions["session"].to_pylist()
+    workloads: list[str] = trace.sessions["workload"].to_pylist()
+    turns = _distinct(rows.session_of_request, trace.requests["turn"].to_numpy(), count)
+    agents = _distinct(rows.session_of_request, trace.requests["agent"].to_numpy(), count)
+    requests = np.bincount(rows.session_of_request, minlength=count).tolist()
+    written = _sums(rows.session_of_segment, tokens, count)
     return [
-        SessionSummary(*values, dropped_tokens=_largest_first(early, index))
-        for index, values in enumerate(columns)
+        SessionSummary(
+            session=name,
+            workload=workloads[index],
+            turns=turns[index],
+            agents=agents[index],
+            requests=requests[index],
+            written_tokens=written[index],
+            peak_tokens=int(peak[index]),
+            dropped_tokens=_largest_first(early, index),
+        )
+        for index, name in enumerate(names)
     ]
 
 
@@ -80,15 +88,14 @@ def _largest_first(early: dict[str, list[int]], session: int) -> dict[str, int]:
     return dict(sorted(dropped.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _sums(session: np.ndarray[Any, Any], values: Any, count: int) -> list[int]:
+def _sums(session: Ints, values: Ints, count: int) -> list[int]:
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, session, values)
     found: list[int] = sums.tolist()
     return found
 
 
-def _distinct(
-    session: np.ndarray[Any, Any], ordinal: np.ndarray[Any, Any], count: int
-) -> list[int]:
-    pairs = np.unique(np.stack((session, ordinal), axis=1), axis=0)
-    return _sums(pairs[:, 0], 1, count)
+def _distinct(session: Ints, ordinal: Ints, count: int) -> list[int]:
+    pairs = np.unique(np.stack((session, ordinal.astype(np.int64)), axis=1), axis=0)
+    found: list[int] = np.bincount(pairs[:, 0], minlength=count).tolist()
+    return found

@@ -47,6 +47,12 @@ def build_app() -> App:
         usage="Usage: lachesis run TRACE... [OPTIONS]",
     )
     app.command(
+        "lachesis.cli.reproduce:reproduce",
+        name="reproduce",
+        help="Compare the paper's published figures with ours, row by row.",
+        usage="Usage: lachesis reproduce [OPTIONS]",
+    )
+    app.command(
         "lachesis.cli.presets:presets",
         name="presets",
         help="List models, GPUs, memories, flash, policies and corpora, with sources.",
@@ -59,7 +65,7 @@ def build_app() -> App:
 def _trace_app() -> App:
     trace = App(
         name="trace",
-        help="Read agent logs into a trace, check one, or generate a corpus anew.",
+        help="Read agent logs into a trace; show it, measure it, cut it, or generate a corpus.",
         version_flags=[],
         help_format="plaintext",
     )
@@ -68,6 +74,30 @@ def _trace_app() -> App:
         name="import",
         help="Read agent logs into one trace; say what was found, filled in and left out.",
         usage="Usage: lachesis trace import SOURCE... -o NAME.trace [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_stats:trace_stats",
+        name="stats",
+        help="Say what is written, how long it lives and how often it is read, by class.",
+        usage="Usage: lachesis trace stats TRACE... [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_show:show_trace",
+        name="show",
+        help="Show a session as people read it, and where its context was thrown away and why.",
+        usage="Usage: lachesis trace show TRACE [SESSION] [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_edit:filter_trace",
+        name="filter",
+        help="Keep the sessions that meet every condition; write them as a trace.",
+        usage="Usage: lachesis trace filter TRACE... -o NAME.trace [OPTIONS]",
+    )
+    trace.command(
+        "lachesis.cli.trace_edit:merge_traces",
+        name="merge",
+        help="Write several traces as one.",
+        usage="Usage: lachesis trace merge TRACE... -o NAME.trace [OPTIONS]",
     )
     trace.command(
         "lachesis.cli.trace_check:validate_trace",

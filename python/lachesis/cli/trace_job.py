@@ -46,12 +46,12 @@ def import_sources(
         InputError: whatever cannot be read or written, or was repaired under `strict`.
     """
     check_json(json)
-    _check_trace_output(output)
-    trace = _read(sources, format, map)
+    check_trace_output(output)
+    trace = read_traces(sources, format, map)
     if strict:
         _refuse_repairs(trace)
     trace.save(output)
-    _report(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+    report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
 def check_traces(
@@ -68,8 +68,8 @@ def check_traces(
         InputError: the first rule that is broken.
     """
     check_json(json)
-    trace = _read(traces, format, map)
-    _report(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
+    trace = read_traces(traces, format, map)
+    report_trace(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
 
 
 def generate_corpus(
@@ -81,24 +81,25 @@ def generate_corpus(
         InputError: an unknown corpus, a seed or scale out of range, or no place to write.
     """
     check_json(json)
-    _check_trace_output(output)
+    check_trace_output(output)
     if corpus not in corpora.names():
         raise InputError(
             f"must be one of {', '.join(corpora.names())}", field="CORPUS", value=corpus
         )
     trace = generate(corpus, seed, scale)
     trace.save(output)
-    _report(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+    report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
-def _read(names: Sequence[str], format: str | None, map: Sequence[str]) -> Trace:
+def read_traces(names: Sequence[str], format: str | None, map: Sequence[str]) -> Trace:
+    """Everything that the arguments name, as one trace."""
     if not names:
         raise InputError("name at least one file or folder", field="TRACE")
     columns = parse_pairs(list(map), "--map", "OURS=THEIRS")
     return open_trace(*names, format=format, options=ReadOptions(columns=columns))
 
 
-def _check_trace_output(output: str) -> None:
+def check_trace_output(output: str) -> None:
     """What `Trace.save` would refuse, before the work."""
     place = Path(output)
     if place.suffix != ".trace":
@@ -122,7 +123,10 @@ def _total(counts: int | dict[str, Any]) -> int:
     return counts
 
 
-def _report(trace: Trace, *, json: str | None, quiet: bool, done: str, output: str | None) -> None:
+def report_trace(
+    trace: Trace, *, json: str | None, quiet: bool, done: str, output: str | None
+) -> None:
+    """Write what a trace holds as JSON where it was asked for, and print it, ending with `done`."""
     document = {"schema": 1, "version": __version__, "output": output, **trace_summary(trace)}
     write_json(json, to_json(document))
     if quiet:

@@ -50,20 +50,16 @@ _AGENT_WIDTH = 22
 
 def print_outline(screen: Console, outline: SessionOutline) -> None:
     """Print a session: its size, where context was thrown away and why, and its timeline."""
-    for line in _heading(outline):
-        screen.print(Text(line), soft_wrap=True)
-    screen.print()
-    for line in _why_lines(outline):
-        screen.print(line, soft_wrap=True)
-    screen.print()
+    texts = [Text(line) for line in _heading(outline)]
+    texts += [Text(), *_why_lines(outline), Text()]
     heading = f"{'turn':>4}  {'agent':{_AGENT_WIDTH}}{'requests':>13} {'wrote':>9}  context"
-    screen.print(Text(heading, style="bold"), soft_wrap=True)
+    texts.append(Text(heading, style="bold"))
     for agent in outline.agents:
-        for line in _agent_lines(agent, outline, depth=0):
-            screen.print(line, soft_wrap=True)
-    screen.print()
-    for line in _legend(outline):
-        screen.print(Text(line, style="dim"), soft_wrap=True)
+        texts += _agent_lines(agent, outline, depth=0)
+    texts.append(Text())
+    texts += [Text(line, style="dim") for line in _legend(outline)]
+    for text in texts:
+        screen.print(text, soft_wrap=True)
 
 
 def print_sessions(screen: Console, sessions: Sequence[SessionSummary], total: int) -> None:

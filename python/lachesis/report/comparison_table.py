@@ -1,0 +1,118 @@
+"""Published against ours: a table for the terminal, and a Markdown page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lachesis import __version__
+from lachesis.reproduce.row import Row
+
+
+def print_comparison(console: Console, rows: Sequence[Row]) -> None:
+    """Print every row, grouped by figure and statistic, and how many hold."""
+    for claim, group in groupby(rows, key=lambda row: row.claim):
+        console.print(Text(f"{claim.figure}: {claim.statistic}", style="bold"))
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        table.add_column(width=22, no_wrap=True, overflow="ellipsis")
+        for width in (14, 12, 9):
+            table.add_column(width=width, justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_row(*(Text(word, style="dim") for word in ("", "published", "ours", "off", "")))
+        for row in group:
+            table.add_row(
+                row.subject,
+                published_text(row),
+                number_text(row.ours),
+                deviation_text(row),
+                Text("met", style="green") if row.within else Text("missed", style="bold red"),
+            )
+        console.print(table)
+        console.print()
+    for sentence in summary(rows):
+        console.print(Text(sentence))
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """How many rows hold, and each that does not, with what is known of it."""
+    missed = [row for row in rows if not row.within]
+    said = [f"{len(rows) - len(missed):,} of {len(rows):,} published figures are met."]
+    for row in missed:
+        note = f" ({row.note})" if row.note else ""
+        said.append(
+            f"Missed: {row.claim.figure}, {row.name}: published {published_text(row)}, ours "
+            f"{number_text(row.ours)}{note}."
+        )
+    return said
+
+
+def comparison_page(rows: Sequence[Row], *, seed: int, figures: Sequence[str]) -> str:
+    """The comparison as Markdown.
+
+    Args:
+        rows: all of them.
+        seed: of the measurement.
+        figures: names of image files beside the page, in the order in which they are shown.
+    """
+    lines = [
+        "# Published against ours",
+        "",
+        f"Lachesis {__version__}, seed {seed}. Published: arXiv:2610.08378v1. Ours: the built-in "
+        "corpora, which are synthetic and fitted to these very figures; agreement says that the "
+        "fit holds, not that the corpora are the paper's traces.",
+        "",
+        *(f"{sentence}  " for sentence in summary(rows)),
+    ]
+    for figure, of_figure in groupby(rows, key=lambda row: row.claim.figure):
+        lines += ["", f"## {figure}"]
+        for claim, group in groupby(of_figure, key=lambda row: row.claim):
+            lines += [
+                "", f"**{claim.statistic}** ({claim.source})", "",
+                "| | published | ours | off | | |", "|---|--:|--:|--:|---|---|",
+            ]  # fmt: skip
+            for row in group:
+                mark = "met" if row.within else "**missed**"
+                lines.append(
+                    f"| {row.subject} | {published_text(row)} | {number_text(row.ours)} | "
+                    f"{deviation_text(row)} | {mark} | {row.note} |"
+                )
+    if figures:
+        lines += ["", "## Figures", ""]
+        lines += [f"![{name}]({name})" for name in figures]
+    return "\n".join(lines) + "\n"
+
+
+def published_text(row: Row) -> str:
+    """A published number, or the ends of a range, with the digits that are published.
+
+    Example:
+        >>> from lachesis.reproduce.row import Claim, band_row
+        >>> claim = Claim("Figure 5(a)", "separability", "Section 3.4", decimals=2)
+        >>> published_text(band_row(claim, "w", (0.9, 1.0), 0.95))
+        '0.90 to 1.00'
+    """
+    ends = row.published if isinstance(row.published, tuple) else (row.published,)
+    return " to ".join(f"{end:,.{row.claim.decimals or 0}f}" for end in ends)
+
+
+def number_text(value: float) -> str:
+    """Whole numbers as they are, others with three digits.
+
+    Example:
+        >>> [number_text(value) for value in (591248, 0.9191, 38.26, 1517.6)]
+        ['591,248', '0.919', '38.3', '1,518']
+    """
+    if float(value).is_integer() or value >= 1_000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def deviation_text(row: Row) -> str:
+    """How far off, as a percentage; a range that holds has none."""
+    if isinstance(row.published, tuple) and row.within:
+        return "inside"
+    return "0" if row.deviation == 0 else f"{row.deviation:+.2%}"
