@@ -2,16 +2,19 @@
 //! engine can. It decides where blocks go and when they return; it knows nothing of time or cost.
 
 mod append;
+mod decisions;
 mod draw;
 mod ledger;
+pub mod live;
 mod suffix;
 
 pub use append::{Appends, Starved};
+pub use decisions::{Decisions, Fate};
 pub use ledger::{Ledger, WriteKind};
 pub use suffix::Need;
 
 use crate::kv::{Memory, SegmentId};
-use crate::policy::{AtBoundary, NodeView, Policy, SegmentFacts, WhenEmpty};
+use crate::policy::{NodeView, Policy, SegmentFacts};
 use crate::units::{PerTier, SegmentClass};
 
 /// Placement for one node.
@@ -23,8 +26,7 @@ pub struct Placement {
     pub ledger: Ledger,
     /// Requests that append a token a step.
     pub appends: Appends,
-    policy: Box<dyn Policy>,
-    keeps: bool,
+    decisions: Decisions,
     prompts: Vec<Prompt>,
     prompt_keys: usize,
 }
@@ -46,14 +48,12 @@ impl Placement {
         policy: Box<dyn Policy>,
         prompt_keys: usize,
     ) -> Self {
-        let falls_back = policy.when_empty() == WhenEmpty::FallBack;
-        let keeps = policy.at_boundary() == AtBoundary::Keep;
+        let decisions = Decisions::new(policy);
         Self {
-            memory: Memory::new(gpus, blocks, block_tokens, falls_back),
+            memory: Memory::new(gpus, blocks, block_tokens, decisions.falls_back()),
             ledger: Ledger::default(),
             appends: Appends::new(gpus, block_tokens),
-            policy,
-            keeps,
+            decisions,
             prompts: vec![Prompt { segment: SegmentId::NONE, written_before: false }; gpus * prompt_keys],
             prompt_keys,
         }
@@ -62,13 +62,13 @@ impl Placement {
     /// The policy's name.
     #[must_use]
     pub fn policy_name(&self) -> &str {
-        self.policy.name()
+        self.decisions.policy_name()
     }
 
     /// Whether blocks stay cached past their boundary.
     #[must_use]
     pub const fn keeps_past_boundaries(&self) -> bool {
-        self.keeps
+        self.decisions.keeps()
     }
 
     /// Enters a segment in the table; the policy names its tier.
@@ -81,7 +81,7 @@ impl Placement {
             node_free: PerTier(crate::units::Tier::ALL.map(sum)),
             gpus: self.memory.gpus.len(),
         };
-        let target = self.policy.open(facts, &view);
+        let target = self.decisions.open(facts, &view);
         self.memory.open(facts.gpu, facts.class, target)
     }
 
@@ -97,7 +97,7 @@ impl Placement {
         }
         let id = self.prompts[place].segment;
         self.memory.segment_mut(id).holders += 1;
-        if !self.keeps {
+        if !self.decisions.keeps() {
             self.memory.unlist(id);
         }
         id
@@ -107,7 +107,7 @@ impl Placement {
     pub fn release_prompt(&mut self, id: SegmentId) {
         let segment = self.memory.segment_mut(id);
         segment.holders -= 1;
-        if segment.holders == 0 && !self.keeps {
+        if segment.holders == 0 && !self.decisions.keeps() {
             self.memory.list(id);
         }
     }
@@ -121,7 +121,7 @@ impl Placement {
     /// A ready request starts to use a segment: it cannot be reclaimed now.
     pub fn pin(&mut self, id: SegmentId) {
         self.memory.segment_mut(id).pins += 1;
-        if self.keeps {
+        if self.decisions.keeps() {
             self.memory.unlist(id);
         }
     }
@@ -130,7 +130,7 @@ impl Placement {
     pub fn unpin(&mut self, id: SegmentId) {
         let segment = self.memory.segment_mut(id);
         segment.pins -= 1;
-        if segment.pins == 0 && self.keeps {
+        if segment.pins == 0 && self.decisions.keeps() {
             self.memory.list(id);
         }
     }
@@ -140,11 +140,11 @@ impl Placement {
         debug_assert_eq!(self.memory.segment(id).pins, 0, "Invariant: a boundary waits for the readers");
         let segment = self.memory.segment(id);
         let (target, held) = (segment.target, segment.held());
-        self.policy.closed(facts, target, held);
-        if self.keeps {
-            self.memory.close_in_place(id);
-        } else {
-            self.memory.free(id);
+        match self.decisions.closed(facts, target, held) {
+            Fate::Keep => self.memory.close_in_place(id),
+            Fate::Free => {
+                self.memory.free(id);
+            }
         }
     }
 

@@ -79,6 +79,11 @@ pub trait Policy: Send + std::fmt::Debug {
     /// is no shared prompt.
     fn closed(&mut self, _segment: &SegmentFacts, _target: Tier, _final_blocks: u32) {}
 
+    /// What went wrong inside a policy that can fail (one that is written outside of the core), since it was last asked.
+    fn take_fault(&mut self) -> Option<String> {
+        None
+    }
+
     /// What happens at boundaries. Contract: constant over a run.
     fn at_boundary(&self) -> AtBoundary {
         AtBoundary::Free

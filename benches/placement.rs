@@ -1,0 +1,2 @@
+//! Benchmarks of the live layer.
+fn main() {}
