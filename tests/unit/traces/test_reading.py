@@ -50,7 +50,7 @@ def test_content_decides_not_the_name(fixtures_dir, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"hello", r"no reader recognises it .formats: claude-code, atif, tau, codex, .*table; "),
+        ("a.txt", b"hello", r"no reader recognises it .formats: claude-code, .*codex, .*table; "),
         ("a.csv", b"x,y\n1,2\n", "needed column session, input_tokens, output_tokens is missing"),
         ("a.json", b"", r"no request remains .*a\.json: is empty"),
         ("a.gz", b"no gzip", "cannot be read: Not a gzipped file"),

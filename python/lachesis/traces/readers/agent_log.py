@@ -207,11 +207,12 @@ class AgentLog:
     def delivered_kind(self) -> InputKind:
         """Whether human text that arrives now is a new prompt, or injected into a running turn.
 
-        Text that stands beside results of tools came while the agent was at work, unless the call
-        that asked for them was aborted.
+        An agent whose last call asked for tools is at work, unless that call was aborted or the
+        log says that the agent was done.
         """
-        working = any(given.kind is InputKind.RESULT for given in self.pending)
-        if working and self.rounds and self.rounds[-1].status is Status.OK:
+        last = self.rounds[-1] if self.rounds else None
+        called = last is not None and any(not use.by_harness for use in last.tool_uses)
+        if last is not None and called and last.status is Status.OK and not self.finished:
             return InputKind.INJECTED
         return InputKind.PROMPT
 

@@ -105,6 +105,8 @@ def _rollout(file: SourceFile, builder: TraceBuilder, meter: Meter) -> Rollout:
     rollout = Rollout(file, meter)
     for reason, count in sorted(rollout.dropped.items()):
         builder.drop(reason, count)
+    for reason, count in sorted(rollout.ignored.items()):
+        builder.ignore(reason, count)
     if rollout.invisible_calls:
         how = "usage without items: the call's output is not in the log"
         builder.fill("request", how, rollout.invisible_calls)

@@ -23,6 +23,7 @@ class Calls:
         self.log = log
         self.open: Round | None = None
         self.early: Usage | None = None
+        self.early_s: float | None = None
         self.usage_came_first = False
         self.settled = False  # whether the open call has its usage
         self.model: str | None = None
@@ -60,6 +61,7 @@ class Calls:
             hidden.input_tokens, hidden.output_tokens = opened.input_tokens, opened.output_tokens
             hidden.cached_tokens = opened.cached_tokens
             hidden.reported_reasoning_tokens = opened.reported_reasoning_tokens
+            hidden.first_s = hidden.last_s = self.early_s
             opened.inputs = []
             self.log.rounds.insert(len(self.log.rounds) - 1, hidden)
             self.invisible += 1
@@ -67,7 +69,7 @@ class Calls:
             self.usage_came_first = False
         else:
             self.flush(row)
-            self.early = usage
+            self.early, self.early_s = usage, time_s
 
     def flush(self, row: int, *, compacts: bool = False) -> bool:
         """Make a call of usage that no item followed; whether there was any."""
@@ -76,6 +78,7 @@ class Calls:
         hidden = self._begin(row)
         hidden.compacts = compacts
         _apply(hidden, self.early)
+        hidden.first_s = hidden.last_s = self.early_s
         self.early = None
         self.settled = True
         self.usage_came_first = False

@@ -79,7 +79,7 @@ class Rollout:
         usages: every call's usage in order, with the whole thread's count, to see repeats in forks.
         invisible_calls: calls that only their usage tells of.
         start_s: when the thread began.
-        dropped: rows that are no part of a request, by reason.
+        dropped, ignored: rows that were lost, and rows that are no part of a request, by reason.
 
     """
 
@@ -91,6 +91,7 @@ class Rollout:
         self.path_of_use: dict[str, str] = {}
         self.usages: list[tuple[Usage, Usage | None]] = []
         self.dropped: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
         self.start_s: float | None = None
         self._meter = meter
         self._items, self._events = self._view(), self._view()
@@ -99,8 +100,9 @@ class Rollout:
         self._responses: set[str] = set()
         self._has_records = False
         self._between_turns = False
+        self._has_items = False  # output items; without any, events stand for them
         self._read()
-        chosen = self._items if self._items.log.rounds else self._events
+        chosen = self._items if self._has_items else self._events
         self.log = chosen.log
         self._hang_reviews()
         self.invisible_calls = chosen.calls.invisible
@@ -120,7 +122,7 @@ class Rollout:
             match payload:
                 case Meta():
                     if seen_meta:  # a fork copies its origin's
-                        self.dropped["session_meta of the thread that was forked"] += 1
+                        self.ignored["session_meta of the thread that was forked"] += 1
                         continue
                     seen_meta = True
                     self._take_meta(payload, time_s)
@@ -136,7 +138,7 @@ class Rollout:
                 case UsageRecord():
                     self._record(payload, number, time_s)
                 case None:
-                    self.dropped[f"{row.kind} row: no part of a request"] += 1
+                    self.ignored[f"{row.kind} row: no part of a request"] += 1
         for view in (self._items, self._events):
             view.calls.flush(number)
         for reason in truncated:
@@ -154,7 +156,9 @@ class Rollout:
 
     def _item(self, item: Item, row: int, time_s: float | None) -> None:
         view = self._items
-        self._between_turns &= item.type == "message" and item.role != "assistant"
+        given = item.type in _OUTPUTS or (item.type == "message" and item.role != "assistant")
+        self._between_turns &= given
+        self._has_items |= not given
         if item.type in _OUTPUTS:
             self._result(item, time_s)
         elif item.type == "message" and item.role != "assistant":
@@ -173,7 +177,7 @@ class Rollout:
         elif item.type in ("compaction", "context_compaction"):
             view.log.pending.append(LoggedInput(InputKind.SUMMARY, time_s))
         else:
-            self.dropped[f"{item.type} item: no part of a request"] += 1
+            self.ignored[f"{item.type} item: no part of a request"] += 1
 
     def _given(self, item: Item, row: int, time_s: float | None) -> None:
         """Take a user's or the harness's message."""
@@ -290,17 +294,17 @@ class Rollout:
                 if started and isinstance(call, str) and isinstance(agent, str):
                     self.agent_of_use[call] = agent
             case _:
-                self.dropped["event: repeats what items say, or no part of a request"] += 1
+                self.ignored["event: repeats what items say, or no part of a request"] += 1
 
     def _token_count(self, event: Event, row: int, time_s: float | None) -> None:
         info = event.info
         if info is None or info.last_token_usage is None:
-            self.dropped["token_count without counts"] += 1
+            self.ignored["token_count without counts"] += 1
             return
         total, last = info.total_token_usage, info.last_token_usage
         known = total in self._counted if total is not None else last == self._last
         if known or self._has_records:
-            self.dropped["token_count that repeats an earlier one"] += 1
+            self.ignored["token_count that repeats an earlier one"] += 1
             return
         if total is not None:
             self._counted.add(total)
@@ -310,7 +314,7 @@ class Rollout:
     def _record(self, record: UsageRecord, row: int, time_s: float | None) -> None:
         self._has_records = True
         if record.usage is None or (record.response_id or "") in self._responses:
-            self.dropped["token_usage_record that repeats, or has no counts"] += 1
+            self.ignored["token_usage_record that repeats, or has no counts"] += 1
             return
         if record.response_id:
             self._responses.add(record.response_id)

@@ -218,7 +218,7 @@ class _Chat:
         )
         while found[start:] and messages[found[-1]].type != "gemini":
             del messages[found.pop()]
-            self._builder.drop("message that was taken back")
+            self._builder.ignore("message that was taken back")
         if found[start:]:
             messages[f"rewind {len(found)}"] = Message(type="$rewind", id=before)
 
@@ -244,17 +244,15 @@ class _Chat:
                     self.log.pending.clear()
                     rewind, rewinds = message.id, True
                 case kind:
-                    self._builder.drop(f"{kind} message: no part of a request")
+                    self._builder.ignore(f"{kind} message: no part of a request")
 
     def _given(self, message: Message) -> None:
         text = _text(message.content)
         if _COMMAND_LINE.match(text):
-            self._builder.drop("command line: no part of a request")
+            self._builder.ignore("command line: no part of a request")
             return
-        kind = self.log.delivered_kind()
-        self.log.append_prompt(
-            LoggedInput(kind, seconds(message.timestamp), self._meter(text)), text
-        )
+        given = LoggedInput(InputKind.PROMPT, seconds(message.timestamp), self._meter(text))
+        self.log.append_prompt(given, text)
 
     def _call(self, message: Message, row: str) -> Round:
         time_s = seconds(message.timestamp)

@@ -174,7 +174,7 @@ class _Dialogue:
             self._plans += 1
             self._tell(PartKind.SUMMARY if new else PartKind.ANSWER, text)
         else:
-            self._builder.drop("entry that no model wrote")
+            self._builder.ignore("entry that no model wrote")
 
     def _ask(self, text: str, row: str, tools: list[ToolClass], *, compacts: bool = False) -> None:
         """Push a request of the lead."""
@@ -263,7 +263,7 @@ class _Dialogue:
         self._drop_pending()
         found = _FINAL.search(text)
         if found is None or not self._shared:
-            self._builder.drop("entry that no model wrote")
+            self._builder.ignore("entry that no model wrote")
             return False
         self._ask(found[1].strip(), row, [])
         return True

@@ -212,7 +212,7 @@ class _Chain:
             parts=(*system, *self.parts(messages)),
             input_tokens=usage.input_tokens if usage is not None and known else None,
             output_tokens=output_tokens,
-            reasoning_tokens=min(reasoning if reported is None else reported, output_tokens),
+            reasoning_tokens=min(reported or reasoning, output_tokens),
             output_parts=None if written_out else output,
             observations=sum(_is_result(message) for message in fresh),
             tools=[tool_class(name) for name in calls],

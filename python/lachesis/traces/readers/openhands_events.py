@@ -228,7 +228,7 @@ class _Stream:
         self._agents = [AgentLog(agent="lead", name=file.name)]
         self._lead = self._agents[0]
         self._responses: dict[str, Round] = {}
-        self._tools: set[str] = set()
+        self._use_of_event: dict[int | str, str] = {}  # action → its tool use
         self._has_sources: bool | None = None
 
     def take(self, raw: msgspec.Raw, row: str) -> None:
@@ -274,12 +274,12 @@ class _Stream:
             given = LoggedInput(InputKind.SUMMARY, time_s, self._meter(summary))
             log.append_prompt(given, summary)
         elif action in _NO_REQUEST or event.source == "environment":
-            self._builder.drop(f"{action} action: no part of a request")
+            self._builder.ignore(f"{action} action: no part of a request")
         elif by_user and action == "message":
             kind = log.delivered_kind()
             log.append_prompt(LoggedInput(kind, time_s, self._meter(text)), text)
         elif by_user:
-            self._builder.drop("action of the user: no part of a request")
+            self._builder.ignore("action of the user: no part of a request")
         else:
             self._agent_action(event, row, log, time_s)
 
@@ -306,7 +306,8 @@ class _Stream:
             id=metadata.tool_call_id or f"event {event.id if event.id is not None else row}",
             name=metadata.function_name or event.action or "",
         )
-        self._tools.add(use.id)
+        if event.id is not None:
+            self._use_of_event[event.id] = use.id
         logged.tool_uses.append(use)
         if event.action == "delegate":
             self._delegate(event, use)
@@ -361,17 +362,17 @@ class _Stream:
         if kind == "delegate" and len(self._agents) > 1:
             returned = self._agents.pop().agent
         elif kind in _NO_TEXT:
-            self._builder.drop(f"{kind} observation: no part of a request")
+            self._builder.ignore(f"{kind} observation: no part of a request")
             return
         log = self._agents[-1]
         metadata = event.tool_call_metadata
         use = metadata.tool_call_id if metadata is not None else None
-        use = use or (f"event {event.cause}" if event.cause is not None else None)
-        answers = use in self._tools or event.cause is None
-        if use is None and log.rounds and log.rounds[-1].tool_uses:
+        if use is None and event.cause is not None:
+            use = self._use_of_event.get(event.cause)
+        elif use is None and log.rounds and log.rounds[-1].tool_uses:
             use = log.rounds[-1].tool_uses[-1].id
         given = LoggedInput(
-            InputKind.RESULT if answers and log.rounds else InputKind.INJECTED,
+            InputKind.RESULT if use is not None and log.rounds else InputKind.INJECTED,
             seconds(event.timestamp),
             self._meter(_text(event.content)),
             tool_use_id=use,

@@ -58,6 +58,7 @@ from lachesis.traces.schema import TOKENS_MAX, Status
 HARNESS: Final = "pi"
 _SESSION: Final = re.compile(rb'"type"\s*:\s*"session"')
 _SIGN: Final = re.compile(rb'"(?:cwd|modelId|thinkingLevel|version)"\s*:')
+_BRANCH: Final = re.compile(rb'"(?:branchedFrom|parentSession)"\s*:\s*"')
 _TIMESTAMP: Final = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _STATUS: Final = {"aborted": Status.ABORTED, "error": Status.ERROR}
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
@@ -176,11 +177,12 @@ class PiReader:
 READER: Final = PiReader()
 
 
-def _first_time(file: SourceFile) -> tuple[bytes, int, str]:
-    """Order a session before its branches: by first entry, then the shorter first."""
-    _, _, entries = (file.head or file.read_bytes(HEAD_BYTES)).partition(b"\n")
+def _first_time(file: SourceFile) -> tuple[bytes, bool, str]:
+    """Order a session before its branches: by first entry, then those that are no branches."""
+    first, _, entries = (file.head or file.read_bytes(HEAD_BYTES)).partition(b"\n")
     found = _TIMESTAMP.search(entries)
-    return (found[1] if found is not None else b"~", file.path.stat().st_size, file.name)
+    branch = _BRANCH.search(first) is not None
+    return (found[1] if found is not None else b"~", branch, file.name)
 
 
 class _Session:
@@ -222,7 +224,7 @@ class _Session:
                 case "custom_message":
                     self._append(InputKind.INJECTED, _text(entry.content), time_s)
                 case kind:
-                    self._builder.drop(f"{kind} entry: no part of a request")
+                    self._builder.ignore(f"{kind} entry: no part of a request")
             if entry.id is not None:
                 self._place[entry.id] = follows
         for reason in truncated:
@@ -277,7 +279,7 @@ class _Session:
                 text = message.summary or _text(message.content)
                 self._append(InputKind.INJECTED, text, time_s)
             case role:
-                self._builder.drop(f"{role} message: no part of a request")
+                self._builder.ignore(f"{role} message: no part of a request")
         return follows
 
     def _append(self, kind: InputKind, text: str, time_s: float | None) -> None:

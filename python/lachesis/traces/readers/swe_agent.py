@@ -202,7 +202,7 @@ class _Session:
         results = 0
         for position, step in enumerate(steps):
             if not step.response:
-                self.builder.drop("step without a response")
+                self.builder.exclude("step without a response")
                 continue
             if step.query is not None:
                 context = self._context(step.query)
@@ -245,7 +245,7 @@ class _Session:
                     context.append(self._part(kind, message.text))
                     results += asked
                 case role:
-                    self.builder.drop(f"{role} message: no part of a request")
+                    self.builder.ignore(f"{role} message: no part of a request")
 
     def push(self, harness: str) -> None:
         """Settle the counts and push the session."""
@@ -333,7 +333,7 @@ class _Session:
         main = history[0].agent if history else None
         for message in history:
             if message.agent != main:
-                self.builder.drop("message of another agent than the main one")
+                self.builder.ignore("message of another agent than the main one")
                 continue
             if message.role == "assistant" and not message.is_demo:
                 break
