@@ -6,7 +6,7 @@ from pathlib import Path
 import lachesis
 
 PACKAGE = Path(lachesis.__file__).parent
-MAY_IMPORT_THE_ENGINE = {"__init__.py", "simulate", "placement"}
+MAY_IMPORT_THE_ENGINE = {"__init__.py", "simulate", "placement", "predict"}
 
 
 def imports_the_engine(source: str) -> bool:
@@ -20,7 +20,7 @@ def imports_the_engine(source: str) -> bool:
     return False
 
 
-def test_only_simulation_and_placement_speak_to_the_engine():
+def test_only_simulation_placement_and_prediction_speak_to_the_engine():
     rooms = {
         path.relative_to(PACKAGE).parts[0]
         for path in PACKAGE.rglob("*.py")

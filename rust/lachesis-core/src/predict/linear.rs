@@ -25,12 +25,18 @@ impl Linear {
         &self.spec
     }
 
+    /// The intercept, and a weight a feature.
+    #[must_use]
+    pub fn state(&self) -> (f64, &[f64]) {
+        (self.intercept, &self.weights)
+    }
+
     /// score = intercept + Σ weight × value, over the non-zero features.
     ///
     /// Contract: the features were extracted by this predictor's specification.
     #[must_use]
     pub fn score(&self, features: &Features) -> f64 {
-        features.iter().fold(self.intercept, |sum, (index, value)| sum + self.weights[index] * value)
+        self.intercept + features.dot(&self.weights)
     }
 }
 

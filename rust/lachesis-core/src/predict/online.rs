@@ -88,8 +88,7 @@ impl Online {
     /// Contract: the features were extracted by this predictor's specification.
     #[must_use]
     pub fn score(&self, features: &Features) -> f64 {
-        let weights = &self.state.weights;
-        features.iter().fold(self.state.intercept.0, |sum, (index, value)| sum + weights[index] * value)
+        self.state.intercept.0 + features.dot(&self.state.weights)
     }
 
     /// Takes in the lifetime of a worker that returned. An error changes nothing.
