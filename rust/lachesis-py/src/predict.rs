@@ -158,6 +158,12 @@ impl Predictor {
         Ok(Self { core: CorePredictor::Online(core) })
     }
 
+    fn linear_state<'py>(&self, py: Python<'py>) -> Option<(f64, Bound<'py, PyArray1<f64>>)> {
+        let CorePredictor::Linear(linear) = &self.core else { return None };
+        let (intercept, weights) = linear.state();
+        Some((intercept, weights.to_vec().into_pyarray(py)))
+    }
+
     fn online_state<'py>(&self, py: Python<'py>) -> Option<State<'py>> {
         let CorePredictor::Online(online) = &self.core else { return None };
         let state = online.state();
