@@ -78,8 +78,9 @@ impl Memory {
 
     /// Enters a segment that holds nothing yet.
     pub fn open(&mut self, gpu: u16, class: SegmentClass, target: Tier) -> SegmentId {
-        let segment = Segment::new(gpu, class, target);
+        let mut segment = Segment::new(gpu, class, target);
         if let Some(id) = self.vacant.pop_front() {
+            segment.listing = self.segments[id.index()].listing;
             self.segments[id.index()] = segment;
             id
         } else {
@@ -150,7 +151,7 @@ impl Memory {
     /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
     fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
-        let id = list.head()?;
+        let id = list.head(&self.segments)?;
         let segment = &mut self.segments[id.index()];
         let top = segment.stack.top()?;
         if !self.falls_back && top.tier != target {

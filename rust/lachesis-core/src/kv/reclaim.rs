@@ -1,46 +1,57 @@
-//! The reclaim list of one GPU: segments whose blocks may be taken, least recent first; links live in the segment table.
+//! The reclaim list of one GPU: segments whose blocks may be taken, least recent first.
+//!
+//! A queue in which a segment that leaves is not looked for: its entry goes stale, and is dropped when it comes to the front. So
+//! entering and leaving touch no other segment's row.
+
+use std::collections::VecDeque;
 
 use crate::kv::segment::{Segment, SegmentId};
 use crate::units::{PerTier, Tier};
 
-/// Head, tail, and how many blocks could be had from the whole list.
-#[derive(Debug)]
+/// Stale entries allowed beyond the number of listed segments before the queue is cleaned.
+const SLACK: usize = 4096;
+
+/// The queue, and how many blocks could be had from the whole list.
+#[derive(Debug, Default)]
 pub(super) struct ReclaimList {
-    head: SegmentId,
-    tail: SegmentId,
+    /// Segment and the number of its listing; stale if the segment has been taken out since.
+    queue: VecDeque<(SegmentId, u32)>,
+    listed: usize,
     /// Blocks of each tier held by segments of the list.
     pub(super) blocks: PerTier<u64>,
 }
 
-impl Default for ReclaimList {
-    fn default() -> Self {
-        Self { head: SegmentId::NONE, tail: SegmentId::NONE, blocks: PerTier([0, 0]) }
-    }
+fn is_current(table: &[Segment], (id, listing): (SegmentId, u32)) -> bool {
+    let segment = &table[id.index()];
+    segment.in_reclaim_list && segment.listing == listing
 }
 
 impl ReclaimList {
     /// The least recent segment.
-    pub(super) const fn head(&self) -> Option<SegmentId> {
-        if self.head.0 == SegmentId::NONE.0 { None } else { Some(self.head) }
+    pub(super) fn head(&mut self, table: &[Segment]) -> Option<SegmentId> {
+        while let Some(&entry) = self.queue.front() {
+            if is_current(table, entry) {
+                return Some(entry.0);
+            }
+            self.queue.pop_front();
+        }
+        None
     }
 
     /// Appends a segment as the most recent.
     pub(super) fn append(&mut self, table: &mut [Segment], id: SegmentId) {
-        let old_tail = self.tail;
         let segment = &mut table[id.index()];
         debug_assert!(!segment.in_reclaim_list, "Invariant: a segment is in the reclaim list once");
         segment.in_reclaim_list = true;
-        segment.previous = old_tail;
-        segment.next = SegmentId::NONE;
+        segment.listing = segment.listing.wrapping_add(1);
         for tier in Tier::ALL {
             self.blocks[tier] += u64::from(segment.blocks[tier]);
         }
-        if old_tail == SegmentId::NONE {
-            self.head = id;
-        } else {
-            table[old_tail.index()].next = id;
+        self.queue.push_back((id, segment.listing));
+        self.listed += 1;
+        if self.queue.len() > 2 * self.listed + SLACK {
+            self.queue.retain(|&entry| is_current(table, entry));
         }
-        self.tail = id;
     }
 
     /// Takes a segment out, wherever it is.
@@ -51,16 +62,35 @@ impl ReclaimList {
         for tier in Tier::ALL {
             self.blocks[tier] -= u64::from(segment.blocks[tier]);
         }
-        let (previous, next) = (segment.previous, segment.next);
-        if previous == SegmentId::NONE {
-            self.head = next;
-        } else {
-            table[previous.index()].next = next;
-        }
-        if next == SegmentId::NONE {
-            self.tail = previous;
-        } else {
-            table[next.index()].previous = previous;
+        self.listed -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SegmentClass;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The list gives segments in the order of their last entry, whatever left in between and however often it is cleaned.
+        #[test]
+        fn agrees_with_a_plain_list(script in prop::collection::vec((0_u32..40, any::<bool>()), 1..30_000)) {
+            let mut table: Vec<Segment> = (0..40).map(|_| Segment::new(0, SegmentClass::Lead, Tier::Hbm)).collect();
+            let mut list = ReclaimList::default();
+            let mut plain: Vec<SegmentId> = Vec::new();
+            for (number, from_the_front) in script {
+                let id = if from_the_front { plain.first().copied().unwrap_or(SegmentId(number)) } else { SegmentId(number) };
+                if table[id.index()].in_reclaim_list {
+                    list.remove(&mut table, id);
+                    plain.retain(|&other| other != id);
+                } else {
+                    list.append(&mut table, id);
+                    plain.push(id);
+                }
+                prop_assert_eq!(list.head(&table), plain.first().copied());
+                prop_assert!(list.queue.len() <= 2 * list.listed + SLACK + 1);
+            }
         }
     }
 }

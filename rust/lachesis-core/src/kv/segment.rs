@@ -33,9 +33,8 @@ pub struct Segment {
     pub pins: u32,
     /// Live sessions that hold it (shared prompts).
     pub holders: u32,
-    /// Neighbours in the reclaim list of its GPU.
-    pub(super) previous: SegmentId,
-    pub(super) next: SegmentId,
+    /// How often the row has entered a reclaim list, over all the segments that it stood for.
+    pub(super) listing: u32,
     pub(super) in_reclaim_list: bool,
     /// Closed: nobody will read it again; the row goes with its last block.
     pub closed: bool,
@@ -58,8 +57,7 @@ impl Segment {
             stack: ExtentStack::default(),
             pins: 0,
             holders: 0,
-            previous: SegmentId::NONE,
-            next: SegmentId::NONE,
+            listing: 0,
             in_reclaim_list: false,
             closed: false,
             shared: false,
