@@ -231,7 +231,9 @@ class _Agent:
             start = label.end() if label is not None else shared
             if prompt.startswith(self._output, start):
                 agreed += self.outputs[-1]
-                marks.append((start + len(self._output), agreed))
+                # The label before the answer is counted with what comes after it.
+                label_tokens = self.count_tokens(prompt[shared:start])
+                marks.append((start + len(self._output), agreed + label_tokens))
             elif shared < len(prompt) and _RENDERED.match(prompt) is None:
                 self.restored += 1
                 agreed += self.outputs[-1]

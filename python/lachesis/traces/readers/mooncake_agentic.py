@@ -11,8 +11,8 @@ it. An agent without a parent is the lead of a session, with all agents below it
 
 **Edges.** The agent's previous request, spawn and return; a wait for an agent that is neither
 parent nor child is kept as an edge of kind `tool`; one for a request of another session is dropped
-and counted. `delay` + `tool_wait_ms` is the delay of the edge to the previous request (or to the
-spawn). The tools in `tool_events` were called by the request before.
+and counted. `delay` + `tool_wait_ms` is the delay of every edge of the request. The tools in
+`tool_events` were called by the request before.
 
 **Context** is matched by block hashes (`block_chains`), without them by counts; `prefix_reset`
 starts it from nothing. **Turns**: none in the trace: a session is one turn, counted. **Times** are
@@ -234,8 +234,9 @@ class _File:
                     and before is latest[before.agent]
                 ):
                     children.append(before.agent)
+                    edges.append(Edge(handles[name], EdgeKind.RETURN, request.delay_s or 0.0))
                 elif before.agent != request.agent and before is not self.parent.get(request.agent):
-                    edges.append(Edge(handles[name], EdgeKind.TOOL, 0.0))
+                    edges.append(Edge(handles[name], EdgeKind.TOOL, request.delay_s or 0.0))
             handles[request.id] = self._push(session, agent, request, is_first, edges)
             latest[request.agent] = request
             for child in children:
@@ -258,6 +259,7 @@ class _File:
             parts=request.parts.parts,
             output_parts=request.parts.output_parts,
             input_tokens=request.input_tokens,
+            prompt_tokens=0 if is_first else None,
             output_tokens=request.output_tokens,
             observations=observations,
             tools=request.called,

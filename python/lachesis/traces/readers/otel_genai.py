@@ -255,7 +255,10 @@ class _File:
             self.builder.fill("input_tokens", "reported without the cached ones, which are added")
         parts = call.parts
         return {
-            "opens_turn": bool(parts) and parts is not None and parts[-1].kind is PartKind.USER,
+            # A retry brings nothing new.
+            "opens_turn": parts is not None
+            and held < len(parts)
+            and parts[-1].kind is PartKind.USER,
             "parts": parts,
             "input_tokens": call.input_tokens,
             "output_tokens": call.output_tokens,

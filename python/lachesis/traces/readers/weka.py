@@ -113,7 +113,7 @@ class WekaReader:
         openings: set[bytes] = set()
         for file in files:
             document = decoded_document(file, _DECODER)
-            whole = _digest((document.block_size, document.requests))
+            whole = _digest(msgspec.structs.replace(document, id=""))
             if whole in seen:
                 builder.drop("session that is in another file under another id")
                 builder.skip(file.name, f"is the same session as {seen[whole]}")
@@ -243,11 +243,11 @@ class _Session:
         if "thinking" in row.output_types:
             self.builder.fill("reasoning_tokens", "none: the trace tells that there was reasoning, "
                               "not how much")  # fmt: skip
-        start_s = base_s + row.t
+        start_s = round(base_s + row.t, 6)
         return TimedRequest(
             agent,
             start_s,
-            None if row.api_time is None else start_s + row.api_time,
+            None if row.api_time is None else round(start_s + row.api_time, 6),
             {
                 "opens_turn": opens and agent == LEAD,
                 "parts": context.parts,
