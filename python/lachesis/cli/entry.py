@@ -59,7 +59,30 @@ def build_app() -> App:
         usage="Usage: lachesis presets [KIND [NAME]]",
     )
     app.command(_trace_app())
+    app.command(_predictor_app())
     return app
+
+
+def _predictor_app() -> App:
+    predictor = App(
+        name="predictor",
+        help="Predict at the spawn which workers will live short: train, or evaluate.",
+        version_flags=[],
+        help_format="plaintext",
+    )
+    predictor.command(
+        "lachesis.cli.predictor:train_predictor",
+        name="train",
+        help="Fit a predictor to the workers of traces, and write it to a small file.",
+        usage="Usage: lachesis predictor train TRACE... -o FILE [OPTIONS]",
+    )
+    predictor.command(
+        "lachesis.cli.predictor:evaluate_predictor",
+        name="evaluate",
+        help="Say how well scores at the spawn order workers by how long they live.",
+        usage="Usage: lachesis predictor evaluate TRACE... [OPTIONS]",
+    )
+    return predictor
 
 
 def _trace_app() -> App:
