@@ -13,14 +13,16 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
 from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan
 from lachesis.simulate.run import Observer, Replay, replay
 from lachesis.simulate.search import SearchResult, largest_load
-from lachesis.simulate.workload import to_workload
+from lachesis.simulate.workload import in_workload_order, to_workload
 from lachesis.traces.trace import Trace
 
 BASELINE = "hbm-first"
@@ -150,6 +152,8 @@ class _Stage:
         self.cost = plan.cost()
         self.names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
         self.stop = threading.Event()
+        self.scoring = threading.Lock()
+        self.scores_by: dict[str, NDArray[np.float64]] = {}
 
     def each(
         self, work: Callable[[Item], Result], items: Sequence[Item], threads: int
@@ -196,16 +200,31 @@ class _Stage:
         return outcome
 
     def _run(self, name: str, load: Load, plan: Plan, observe: Observer) -> Replay:
+        policy = self.policy(name, load)
         return replay(
             self.workload,
             plan,
-            self.policy(name, load),
+            policy,
             load,
             cost=self.cost,
+            scores=None if policy.ranking is None else self.scores(policy.ranking.by),
             source=self.trace.source,
             session_names=self.names,
             observe=observe,
         )
+
+    def scores(self, by: str) -> NDArray[np.float64]:
+        """A lifetime a segment of the workload, for policies that rank workers; made once."""
+        with self.scoring:
+            if by not in self.scores_by:
+                # Only ranking needs the reference clock and scikit-learn.
+                from lachesis.predict import segment_scores, true_lifetimes
+
+                latency = self.plan.settings.latency
+                make = true_lifetimes if by == "true" else segment_scores
+                rows = make(self.trace, latency=latency)
+                self.scores_by[by] = in_workload_order(self.trace, rows)
+            return self.scores_by[by]
 
     def policy(self, name: str, load: Load) -> Policy:
         """The policy, with what it fixes beforehand from the trace and the load."""

@@ -99,6 +99,13 @@ def workload_columns(
     }
 
 
+def in_workload_order(trace: Trace, of_segments: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values by row of ``trace.segments`` in the order in which the engine numbers segments."""
+    sessions = trace.sessions["session"].combine_chunks()
+    keys = (trace.segments["segment"].to_numpy(), _session_numbers(trace.segments, sessions))
+    return of_segments[np.lexsort(keys)]
+
+
 def _recorded_starts(
     trace: Trace, starts_s: NDArray[np.float64], longest_gap_s: float
 ) -> NDArray[np.float64]:
