@@ -48,7 +48,7 @@ def test_demonstrations_belong_to_the_prompt(trace):
     ]
     # What the totals leave over the visible text is tool schemas, which the log does not have.
     assert of_prompt[0] == inputs(trace, "sail")[0] - estimate_tokens("Mend sail.py. " * 6)
-    assert trace.quality.ignored["message of another agent than the main one"] == 1
+    assert trace.quality.ignored["message of another agent than the main one"] == 2
 
 
 def test_a_query_shows_what_was_rewritten(trace):
