@@ -25,8 +25,8 @@ class Distribution:
     """Size, three percentiles and the mean of some values; None where there is no value.
 
     Example:
-        >>> Distribution.of(np.array([1.0, 2.0, 3.0, 10.0]))
-        Distribution(n=4, p10=1.3, p50=2.5, p90=7.9, mean=4.0)
+        >>> Distribution.of(np.array([0.0, 1.0, 2.0, 3.0, 9.0, 15.0]))
+        Distribution(n=6, p10=0.5, p50=2.5, p90=12.0, mean=5.0)
     """
 
     n: int
