@@ -23,6 +23,8 @@ __all__ = [
     "operators",
     "price",
     "replay",
+    "tool_delay_ps",
+    "user_delay_ps",
 ]
 
 __version__: str
@@ -203,6 +205,20 @@ def replay(
     observe: Callable[[float, int, float], object] | None = None,
 ) -> dict[str, Any]:
     """Replay a workload; `observe` hears simulated seconds, requests ended and the share done."""
+
+def tool_delay_ps(
+    seed: int, draw: int, request: int, call: int, *, mean_s: float, sigma: float | None = None
+) -> int:
+    """Picoseconds that a replay draws for the `call`-th tool that `request` of a draw calls.
+
+    Exponential with this mean, or log-normal with this mean and `sigma`; at most 30 days.
+    """
+
+def user_delay_ps(seed: int, draw: int, request: int, *, median_s: float, sigma: float) -> int:
+    """Picoseconds that a replay draws for the user's delay before `request` of a draw.
+
+    Log-normal, at most 30 days.
+    """
 
 def price(model: dict[str, Any], gpu: dict[str, Any], slots: int) -> StepCost:
     """Price a model on a GPU (``docs/pricing.md``)."""

@@ -2,6 +2,7 @@
 
 mod config;
 mod convert;
+mod delay;
 mod door;
 mod outcome;
 mod pool;
@@ -15,6 +16,8 @@ use pyo3::prelude::*;
 mod _engine {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::delay::{tool_delay_ps, user_delay_ps};
     #[pymodule_export]
     use super::door::{EngineError, replay};
     #[pymodule_export]

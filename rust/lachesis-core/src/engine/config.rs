@@ -48,6 +48,26 @@ pub struct Delays {
 }
 
 impl Delays {
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// `Error::Setting` with the value that is out of range.
+    pub fn validate(&self) -> Result<()> {
+        let sigma = match &self.tool_latency {
+            ToolLatency::Exponential => None,
+            ToolLatency::LogNormal(sigma) => Some(sigma),
+        };
+        let values =
+            self.tool_mean_s.iter().chain([&self.user_median_s, &self.user_sigma]).chain(sigma).copied();
+        values.into_iter().find(|value| !(0.0..=1e7).contains(value)).map_or(Ok(()), |value| {
+            Err(Error::Setting {
+                name: "delay",
+                value: value.to_string(),
+                rule: "must be from 0 to 10000000",
+            })
+        })
+    }
+
     /// The latency of the `call`-th tool that a request calls.
     #[must_use]
     pub fn tool(&self, seed: u64, draw: u64, request: u32, call: usize, class: u8) -> Picos {
@@ -161,11 +181,7 @@ impl Config {
             }
             _ => {}
         }
-        let latencies =
-            self.delays.tool_mean_s.iter().chain([&self.delays.user_median_s, &self.delays.user_sigma]);
-        if let Some(value) = latencies.into_iter().find(|value| !(0.0..=1e7).contains(*value)) {
-            return rule("delay", value.to_string(), "must be from 0 to 10000000");
-        }
+        self.delays.validate()?;
         if let Some(&class) =
             workload.tools.iter().find(|&&class| usize::from(class) >= self.delays.tool_mean_s.len())
         {

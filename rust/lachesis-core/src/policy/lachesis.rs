@@ -94,9 +94,9 @@ pub struct Lachesis {
     reviewers_at_spawns: RunningMean,
 }
 
-/// A worker without a score ranks last.
+/// A worker without a score ranks last. The list of scores tells the two zeros apart, which are equal: −0.0 + 0.0 is 0.0.
 fn score_of(segment: &SegmentFacts) -> f64 {
-    segment.score.unwrap_or(f64::INFINITY)
+    segment.score.unwrap_or(f64::INFINITY) + 0.0
 }
 
 impl Lachesis {
@@ -251,6 +251,20 @@ mod tests {
         policy.closed(&worker(5.0), Tier::Hbm, 10);
         policy.open(&worker(1e300), &node(10));
         assert_eq!(policy.open(&SegmentFacts { score: None, ..worker(0.0) }, &node(10)), Tier::Hbf);
+    }
+
+    #[test]
+    fn equal_scores_do_not_count_nor_do_the_two_zeros_differ() {
+        let mut policy = Lachesis::new("lachesis", Options::default());
+        policy.open(&worker(5.0), &node(10));
+        policy.closed(&worker(5.0), Tier::Hbm, 10);
+        // Room for one: each of these has no shorter one beside it.
+        for score in [-0.0, 0.0, -0.0] {
+            assert_eq!(policy.open(&worker(score), &node(10)), Tier::Hbm);
+        }
+        policy.closed(&worker(0.0), Tier::Hbm, 10);
+        assert_eq!(policy.ranked.len(), 2);
+        assert_eq!(policy.open(&worker(0.5), &node(10)), Tier::Hbf);
     }
 
     #[test]
