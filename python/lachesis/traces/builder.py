@@ -50,6 +50,7 @@ class TraceBuilder:
         self.sessions: list[SessionBuilder] = []
         self._names: Counter[str] = Counter()
         self._given: list[tuple[str, int, str]] = []  # what to undo to take names back
+        self._finished: list[tuple[str, str]] = []
         self._rows = Rows()
         self._may_skip: frozenset[str] = frozenset()
 
@@ -123,7 +124,13 @@ class TraceBuilder:
             self.sessions.pop()
         else:
             self.sessions.remove(session)
+        if session.requests:
+            self._finished.append((session.harness, session.name))
         self._recover(session, {})
+
+    def finished(self, harness: str) -> frozenset[str]:
+        """Names of the sessions of a harness that were taken in with `finish`."""
+        return frozenset(name for by, name in self._finished if by == harness)
 
     def may_skip(self, sources: Iterable[str]) -> None:
         """Name sources whose sessions are skipped and counted, no error, where they break a rule.
@@ -135,12 +142,17 @@ class TraceBuilder:
     def mark(self) -> BuilderMark:
         """What has been taken in so far, for `take_back`."""
         return BuilderMark(
-            len(self.sessions), len(self._given), self._rows.counts(), deepcopy(self.quality)
+            len(self.sessions),
+            len(self._given),
+            len(self._finished),
+            self._rows.counts(),
+            deepcopy(self.quality),
         )
 
     def take_back(self, mark: BuilderMark) -> None:
         """Forget everything that came after `mark`: a file turned out to be broken."""
         del self.sessions[mark.sessions :]
+        del self._finished[mark.finished :]
         while len(self._given) > mark.names:
             name, times, unique = self._given.pop()
             if unique != name:
@@ -207,6 +219,7 @@ class BuilderMark:
 
     sessions: int
     names: int
+    finished: int
     rows: dict[str, int]
     quality: Quality
 

@@ -23,7 +23,7 @@ def test_a_folder_is_searched_and_strangers_in_it_are_counted(fixtures_dir, tmp_
     (deep / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     read([deep / "log.csv"]).save(deep / "saved.trace")
     trace = read([tmp_path / "logs"])
-    assert trace.sessions["session"].to_pylist() == ["a", "with-usage", "without-usage", "a~2"]
+    assert trace.sessions["session"].to_pylist() == ["a", "a~2", "with-usage", "without-usage"]
     skipped = {name.rpartition("/")[2]: why for name, why in trace.quality.skipped.items()}
     assert skipped.pop("broken.gz").startswith("cannot be read")
     assert skipped == {

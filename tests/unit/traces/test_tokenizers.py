@@ -98,12 +98,12 @@ def test_a_rank_twice(tmp_path):
 def test_no_tokenizer_json(tmp_path):
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text('{"model": 3}')
-    with pytest.raises(InputError, match="is no tokenizer.json"):
+    with pytest.raises(InputError, match=r"is no tokenizer\.json"):
         load_tokenizer(tmp_path / "tokenizer.json")
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="gone.json: tokenizer, cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"gone\.json: tokenizer, cannot be read: No such file"):
         load_tokenizer(tmp_path / "gone.json")
 
 

@@ -293,3 +293,4 @@ def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workloa
             orphan=orphan,
         )
         _Pusher(builder, session, family, spawns, logs, meter).push_all()
+        builder.finish(session)

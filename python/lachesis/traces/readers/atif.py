@@ -84,11 +84,7 @@ class AtifReader:
         """Push the sessions of all files; raises `InputError` for a broken document."""
         library = _Library(files, options.left_out)
         # A Harbor trial keeps the transcript beside the trajectory that was made of it.
-        transcripts = {
-            session.name
-            for session in builder.sessions
-            if session.harness == _CLAUDE_CODE and session.requests
-        }
+        transcripts = builder.finished(_CLAUDE_CODE)
         for document in library.roots():
             if transcripts & document.ids:
                 builder.skip(document.file.name, "its session was read from the transcript")

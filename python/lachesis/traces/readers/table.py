@@ -33,6 +33,7 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.readers.row_columns import RowColumns
 from lachesis.traces.readers.table_rows import (
     COLUMNS,
     NEEDED,
@@ -81,7 +82,7 @@ class TableReader:
             for column in column_names(file):
                 if column not in names.values():
                     builder.ignore(f"column {column}")
-            sessions: dict[str, list[Row]] = {}
+            columns = RowColumns()
             for number, values in rows_of(file):
                 if all(values.get(names[ours]) in (None, "") for ours in NEEDED[1:]):
                     builder.drop("row without token counts")
@@ -90,12 +91,12 @@ class TableReader:
                 if row.output_tokens == 0:
                     builder.exclude("request without output")
                     continue
-                sessions.setdefault(row.session, []).append(row)
-            if not sessions:
+                columns.append(row)
+            if not columns:
                 builder.skip(file.name, "holds no request with output")
             if "turn" not in names:
-                builder.fill("turn", "none in the table: a session is one turn", len(sessions))
-            for session, rows in sessions.items():
+                builder.fill("turn", "none in the table: a session is one turn", columns.count)
+            for session, rows in columns.sessions():
                 _push_session(file, session, rows, builder)
 
 
@@ -155,10 +156,12 @@ def _push_session(file: SourceFile, name: str, rows: list[Row], builder: TraceBu
         after = [i for i in agents[rows[by].agent] if i > indices[-1]]
         if after:
             whole.returns(agent, to=handles[after[0]])
+    builder.finish(whole)
     for agent in orphans:
         own = open_session(f"{name}/{agent}", orphan=True)
         for index in agents[agent]:
             _push(own, rows[index], LEAD, opens_turn=False)
+        builder.finish(own)
 
 
 def _push(session: SessionBuilder, row: Row, agent: object, *, opens_turn: bool) -> int:
