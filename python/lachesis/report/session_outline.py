@@ -96,7 +96,7 @@ def _early(summary: SessionSummary) -> str:
         return "0%"
     share = sum(summary.dropped_tokens.values()) / summary.written_tokens
     mostly = next(iter(summary.dropped_tokens))
-    return f"{share:.0%} {_SHORT_WHY[Boundary(mostly)]}"
+    return f"{f'{share:.0%}' if share >= 0.01 else '<1%'} {_SHORT_WHY[Boundary(mostly)]}"
 
 
 def _heading(outline: SessionOutline) -> Iterator[str]:
@@ -258,6 +258,7 @@ def _legend(outline: SessionOutline) -> Iterator[str]:
         f"context: held after the requests; a full bar is the session's most, "
         f"{outline.peak_tokens:,}."
     )
+    yield "then wrote: by the next request on top of what was kept; new text is in it too."
     yield "#3: the segment that is written into, or thrown away; numbers as in the trace."
     if any(each.why == str(Boundary.SUBAGENT_RETURN) for each in outline.rewrites()):
         yield "↩ r7: the sub-agent returns to request 7, and its context is thrown away."

@@ -220,3 +220,17 @@ def test_the_list_says_how_much_was_thrown_away(compacted):
     text = screen.file.getvalue()
     assert "77% compaction" in text
     assert "3 more; --all lists them." in text
+
+
+def test_what_a_lead_does_beside_a_background_subagent_comes_after_its_start():
+    builder = TraceBuilder(source="background")
+    session = builder.session("s", workload="w", harness="h", stripping="off")
+    lead = session.request(input_tokens=50, output_tokens=10, tools=["spawn"])
+    session.spawn("x", spawned_by=lead)
+    session.request(agent="x", input_tokens=200, output_tokens=30)
+    session.request(input_tokens=70, output_tokens=10)
+    last = session.request(input_tokens=90, output_tokens=10)
+    session.returns("x", to=last)
+    (found,) = outline(builder.build(), "s").agents
+    assert kinds(found.items) == ["Run", "AgentOutline", "Run", "Run"]
+    assert found.items[1].return_requests == [found.items[3].requests[0]]

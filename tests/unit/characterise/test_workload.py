@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lachesis.characterise import stats
-from lachesis.characterise.reference_clock import schedule, waiting_share
+from lachesis.characterise.reference_clock import ReferenceSchedule, schedule, waiting_share
 from lachesis.characterise.segments import SegmentColumns, segment_columns
 from lachesis.presets import load_latency
 from lachesis.traces import Role, Status, TraceBuilder, concat
@@ -126,6 +126,21 @@ def test_the_lead_of_a_compacted_session_waits_over_its_whole_life(latency):
     assert trace.segments["class"].to_pylist().count("lead") == 2
     clock = schedule(trace, latency, seed=0)
     assert waiting_share(trace, clock).tolist() == pytest.approx([40 / 70])
+
+
+def test_lead_requests_side_by_side_are_active_once(latency):
+    builder = TraceBuilder(source="retries")
+    session = builder.session("a", workload="w", harness="h", stripping="off")
+    session.request(input_tokens=50, output_tokens=50)
+    session.request(input_tokens=120, output_tokens=50)
+    trace = builder.build()
+    times = {"start_s": [0.0, 4.0], "end_s": [10.0, 14.0]}
+    clock = ReferenceSchedule(
+        **{name: np.array(values) for name, values in times.items()},
+        birth_s=np.zeros(trace.segments.num_rows),
+        death_s=np.full(trace.segments.num_rows, 20.0),
+    )
+    assert waiting_share(trace, clock).tolist() == pytest.approx([6 / 20])
 
 
 def test_a_session_without_a_lead_segment_has_no_waiting_share(latency):
