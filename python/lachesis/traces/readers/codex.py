@@ -3,7 +3,7 @@
 **Files.** A thread is a file. A sub-agent's `session_meta` names its parent thread (or, for a
 review that the harness starts, only that it is one); threads whose parent is given become agents
 of one session with it, all others sessions of their own: leads, and orphans where the file says
-that it is a sub-agent's.
+that it is a sub-agent's. Threads that belong together are read together, one family after another.
 
 **Requests.** One for each usage: a `token_count` event (it comes twice, and the repeat is told by
 the thread's unchanged total; `info` can be null) or a `token_usage_record`. The response items
@@ -46,6 +46,7 @@ from lachesis.traces.logged import content_key
 from lachesis.traces.readers.agent_family import SessionLogs, place_compactions
 from lachesis.traces.readers.agent_log import AgentLog, Meter, meter_for, settle_usage
 from lachesis.traces.readers.agent_session import push_session
+from lachesis.traces.readers.codex_families import rollout_families
 from lachesis.traces.readers.codex_rollout import ReviewMode, Rollout
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.schema import UsageSource
@@ -89,13 +90,15 @@ class CodexReader:
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken row."""
         meter = meter_for(options.count_tokens)
-        rollouts = [_rollout(file, builder, meter) for file in files]
-        rollouts.sort(key=_begin)
-        _name(rollouts)
-        _leave_out_copied(rollouts, builder)
-        parents = _parents(rollouts)
-        for session in _sessions(rollouts, parents):
-            _push(session, builder, meter)
+        seen: set[str] = set()
+        for family in rollout_families(files, REVIEW_WINDOW_S):
+            rollouts = [_rollout(file, builder, meter) for file in family]
+            rollouts.sort(key=_begin)
+            _name(rollouts, seen)
+            _leave_out_copied(rollouts, builder)
+            parents = _parents(rollouts)
+            for session in _sessions(rollouts, parents):
+                _push(session, builder, meter)
 
 
 READER: Final = CodexReader()
@@ -118,9 +121,8 @@ def _begin(rollout: Rollout) -> tuple[float, str]:
     return (float("inf") if start_s is None else start_s, rollout.file.name)
 
 
-def _name(rollouts: list[Rollout]) -> None:
-    """Name every log by its thread; a thread that is there twice gets the file's name."""
-    seen: set[str] = set()
+def _name(rollouts: list[Rollout], seen: set[str]) -> None:
+    """Name every log by its thread; a thread that is there twice gets the file's name too."""
     for rollout in rollouts:
         name = rollout.meta.id or rollout.file.path.stem
         while name in seen:

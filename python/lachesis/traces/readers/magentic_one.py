@@ -152,6 +152,8 @@ class _Dialogue:
         self._session.ends_open = not final
         if self._lead is None:
             self._builder.skip(self._file.name, "no request in it")
+        else:
+            self._builder.finish(self._session)
 
     def _thought(self, text: str, row: str, delegate: str | None) -> None:
         if text.startswith(_LEDGER):

@@ -275,6 +275,9 @@ class _Session:
                 delay_s=call.delay_s,
                 row=call.row,
             )
+        if all(call.input_tokens is None for call in self.calls):
+            # Where inputs are reported, sessions are compared for the length of their prompt.
+            self.builder.finish(session)
 
     def _count(self) -> None:
         for call in self.calls:
