@@ -14,6 +14,9 @@ __all__ = [
     "BlockPool",
     "EngineError",
     "FeatureSpec",
+    "Placement",
+    "PolicyNode",
+    "PolicySegment",
     "Predictor",
     "SpawnFeatures",
     "StepCost",
@@ -188,6 +191,8 @@ class Predictor:
         workers: int,
     ) -> Predictor:
         """Weights that go on from a state (the intercept with its variance)."""
+    def linear_state(self) -> tuple[float, NDArray[np.float64]] | None:
+        """Intercept and weights; None for weights that learn."""
     def online_state(
         self,
     ) -> tuple[tuple[float, float], NDArray[np.float64], NDArray[np.float64], int] | None:
@@ -196,6 +201,143 @@ class Predictor:
         """One score a row."""
     def learn(self, features: SpawnFeatures, lifetime_s: NDArray[np.float64]) -> None:
         """Take in workers that returned, in order: all, or none if a lifetime is impossible."""
+
+@final
+class Placement:
+    """The live placement layer over real block ids. Use `lachesis.placement.Placement`."""
+
+    def __new__(
+        cls,
+        hbm_blocks: int,
+        hbf_blocks: int,
+        *,
+        policy: dict[str, Any],
+        turn_end_strips: bool = True,
+        keeps_prompts: bool = False,
+        reap_after_s: float | None = None,
+    ) -> Placement: ...
+    def open(
+        self,
+        segment: int | str,
+        kind: str,
+        session: int | str,
+        *,
+        closes: str | None = None,
+        parent: int | str | None = None,
+        score: float | None = None,
+        is_spawn: bool = False,
+        event: int | str | None = None,
+        now_s: float | None = None,
+    ) -> tuple[int, str, int]:
+        """Generation, tier, and the sub-agents that the session had spawned before."""
+    def spawns(self, session: int | str) -> int:
+        """Sub-agents that a session has spawned so far."""
+    def plan(
+        self,
+        segment: int | str,
+        blocks: int,
+        *,
+        generation: int | None = None,
+        engine_free: tuple[int, int] | None = None,
+    ) -> list[str]:
+        """Tiers of the next blocks; `engine_free` is what the engine has of each."""
+    def commit(
+        self,
+        segment: int | str,
+        blocks: Sequence[int],
+        *,
+        generation: int | None = None,
+        event: int | str | None = None,
+        now_s: float | None = None,
+    ) -> None:
+        """Enter blocks that were drawn."""
+    def adopt(
+        self,
+        segment: int | str,
+        blocks: Sequence[int],
+        *,
+        generation: int | None = None,
+        event: int | str | None = None,
+        now_s: float | None = None,
+    ) -> None:
+        """Hold blocks that are written already."""
+    def free(
+        self,
+        segment: int | str,
+        blocks: Sequence[int],
+        *,
+        generation: int | None = None,
+        now_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Take blocks from a live segment."""
+    def boundary(
+        self,
+        kind: str,
+        session: int | str,
+        *,
+        segment: int | str | None = None,
+        generation: int | None = None,
+        event: int | str | None = None,
+        now_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Take a context boundary."""
+    def start_request(
+        self, request: int | str, segments: Sequence[int | str], *, now_s: float | None = None
+    ) -> None:
+        """A request runs on segments."""
+    def finish_request(
+        self, request: int | str, *, aborted: bool = False, now_s: float | None = None
+    ) -> dict[str, Any]:
+        """A request has ended."""
+    def reap(self, *, now_s: float | None = None) -> dict[str, Any]:
+        """Close what is idle."""
+    def reclaim(self, blocks: int, *, tier: str | None = None) -> dict[str, Any]:
+        """Free blocks of ended segments."""
+    def blocks(self, segment: int | str, *, generation: int | None = None) -> list[int]:
+        """Blocks of a live segment."""
+    def tier_of(self, block: int) -> str:
+        """The tier of a block."""
+    def check(self) -> None:
+        """Count every block."""
+    def stats(self) -> dict[str, Any]:
+        """What is held, and what happened."""
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the segment table."""
+
+@final
+class PolicySegment:
+    """What a policy in Python is told of a segment."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def gpu(self) -> int: ...
+    @property
+    def session(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def score(self) -> float | None: ...
+
+@final
+class PolicyNode:
+    """What a policy in Python may look at."""
+
+    @property
+    def hbm_free(self) -> int: ...
+    @property
+    def hbf_free(self) -> int: ...
+    @property
+    def hbm_total(self) -> int: ...
+    @property
+    def hbf_total(self) -> int: ...
+    @property
+    def node_hbm_free(self) -> int: ...
+    @property
+    def node_hbf_free(self) -> int: ...
+    @property
+    def gpus(self) -> int: ...
 
 def replay(
     workload: Workload,

@@ -7,5 +7,14 @@ from lachesis.policy.policies import (
     choose_policy,
     policy_names,
 )
+from lachesis.policy.python_policy import PolicyError, PythonPolicy
 
-__all__ = ["POLICIES", "Policy", "RankingOptions", "choose_policy", "policy_names"]
+__all__ = [
+    "POLICIES",
+    "Policy",
+    "PolicyError",
+    "PythonPolicy",
+    "RankingOptions",
+    "choose_policy",
+    "policy_names",
+]

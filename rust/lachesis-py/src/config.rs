@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::convert::picos;
 use crate::price::StepCost;
+use crate::python_policy::{Fault, PythonPolicy};
 
 /// `config` of `replay`.
 #[derive(FromPyObject)]
@@ -127,6 +128,9 @@ pub(crate) struct RunPolicy {
     targets: Option<Vec<u8>>,
     /// Options of the predictive path.
     options: Option<RankOptions>,
+    /// The object that decides, for a policy in Python.
+    #[pyo3(default)]
+    python: Option<Py<PyAny>>,
 }
 
 /// `policy["options"]`.
@@ -164,7 +168,17 @@ impl RankOptions {
 }
 
 impl RunPolicy {
-    pub(crate) fn into_core(self) -> PyResult<Box<dyn Policy>> {
+    /// The policy, and where errors of a policy in Python wait.
+    pub(crate) fn into_core(self) -> PyResult<(Box<dyn Policy>, Fault)> {
+        let fault = Fault::default();
+        if let Some(object) = &self.python {
+            let policy = Python::attach(|py| PythonPolicy::new(self.name, object.bind(py), fault.clone()))?;
+            return Ok((Box::new(policy), fault));
+        }
+        Ok((self.of_the_core()?, fault))
+    }
+
+    fn of_the_core(self) -> PyResult<Box<dyn Policy>> {
         if let Some(options) = self.options {
             return Ok(Box::new(Lachesis::new(self.name, options.into_core()?)));
         }

@@ -53,7 +53,7 @@ pub(crate) fn replay<'py>(
     observe: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config = config.into_core()?;
-    let policy = policy.into_core()?;
+    let (policy, fault) = policy.into_core()?;
     let stop = stop.into_core()?;
     let workload = workload.get();
     let mut raised = None;
@@ -69,7 +69,7 @@ pub(crate) fn replay<'py>(
                 Ok(())
             });
             match asked {
-                Ok(()) => true,
+                Ok(()) => !fault.is_set(),
                 Err(error) => {
                     raised = Some(error);
                     false
@@ -77,7 +77,7 @@ pub(crate) fn replay<'py>(
             }
         })
     });
-    if let Some(error) = raised {
+    if let Some(error) = raised.or_else(|| fault.take(py)) {
         return Err(error);
     }
     outcome_to_dict(py, &result.map_err(|error| to_python(&error))?)

@@ -4,10 +4,13 @@ mod config;
 mod convert;
 mod delay;
 mod door;
+mod name;
 mod outcome;
+mod placement;
 mod pool;
 mod predict;
 mod price;
+mod python_policy;
 mod workload;
 
 use pyo3::prelude::*;
@@ -21,11 +24,15 @@ mod _engine {
     #[pymodule_export]
     use super::door::{EngineError, replay};
     #[pymodule_export]
+    use super::placement::Placement;
+    #[pymodule_export]
     use super::pool::BlockPool;
     #[pymodule_export]
     use super::predict::{FeatureSpec, Predictor, SpawnFeatures};
     #[pymodule_export]
     use super::price::{StepCost, device_years, operators, price};
+    #[pymodule_export]
+    use super::python_policy::{PolicyNode, PolicySegment};
     #[pymodule_export]
     use super::workload::Workload;
 

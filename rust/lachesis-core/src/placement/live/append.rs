@@ -32,14 +32,33 @@ impl<K: Key> Live<K> {
     /// # Errors
     /// `UnknownSegment`, `SegmentClosed`, `OutOfBlocks`.
     pub fn plan(&self, named: Named<'_, K>, blocks: u32) -> Result<Plan> {
+        self.plan_within(named, blocks, None)
+    }
+
+    /// As `plan`, where the engine has only so many free blocks: it may have handed others to somebody else.
+    ///
+    /// # Errors
+    /// As `plan`.
+    pub fn plan_within(
+        &self,
+        named: Named<'_, K>,
+        blocks: u32,
+        engine_free: Option<PerTier<u32>>,
+    ) -> Result<Plan> {
         let target = self.segments.row(self.writable(named)?).target();
-        match self.decisions.split(target, blocks, self.blocks.free) {
+        let mut free = self.blocks.free;
+        if let Some(engine_free) = engine_free {
+            for tier in Tier::ALL {
+                free[tier] = free[tier].min(engine_free[tier]);
+            }
+        }
+        match self.decisions.split(target, blocks, free) {
             Some(blocks) => Ok(Plan { target, blocks }),
-            None => Err(self.out_of_blocks(target, blocks)),
+            None => Err(self.out_of_blocks(target, blocks, free)),
         }
     }
 
-    fn out_of_blocks(&self, tier: Tier, needed: u32) -> PlacementError {
+    fn out_of_blocks(&self, tier: Tier, needed: u32, free: PerTier<u32>) -> PlacementError {
         let of = |count: PerTier<u32>| {
             let other = if self.decisions.falls_back() { u64::from(count[tier.other()]) } else { 0 };
             u64::from(count[tier]) + other
@@ -47,7 +66,7 @@ impl<K: Key> Live<K> {
         PlacementError::OutOfBlocks {
             tier,
             needed,
-            free: of(self.blocks.free),
+            free: of(free),
             reclaimable: of(self.kept_blocks),
         }
     }

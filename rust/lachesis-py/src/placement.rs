@@ -1,0 +1,440 @@
+//! The live placement layer for Python: one lock around the core, the GIL released while waiting for it and in long calls.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use lachesis_core::kv::BlockRange;
+use lachesis_core::placement::live::{
+    Boundary, BoundaryKind, Ignored, Live, LiveConfig, Named, Opening, PlacementError, Released,
+};
+use lachesis_core::units::{PerTier, SegmentClass, Tier};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::config::RunPolicy;
+use crate::door::EngineError;
+use crate::name::Name;
+use crate::python_policy::{Fault, name_of_tier, tier_of_name};
+
+/// From so many block ids on a call releases the GIL.
+const LONG: usize = 256;
+
+/// The live layer; see `_engine.pyi`.
+#[pyclass(frozen, module = "lachesis._engine")]
+pub(crate) struct Placement {
+    core: Mutex<Live<Name>>,
+    /// The thread that holds the lock: a policy in Python could call back.
+    holder: AtomicU64,
+    fault: Fault,
+}
+
+/// A number for this thread, from 1.
+fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
+
+fn to_python(error: &PlacementError) -> PyErr {
+    let kind = match error {
+        PlacementError::UnknownSegment(_) => "UnknownSegment",
+        PlacementError::DuplicateSegment(_) => "DuplicateSegment",
+        PlacementError::SegmentClosed(_) => "SegmentClosed",
+        PlacementError::UnknownSession(_) => "UnknownSession",
+        PlacementError::WrongSession { .. } => "WrongSession",
+        PlacementError::UnknownRequest(_) => "UnknownRequest",
+        PlacementError::DuplicateRequest(_) => "DuplicateRequest",
+        PlacementError::TooManyRequests { .. } => "TooManyRequests",
+        PlacementError::WrongBoundary { .. } | PlacementError::SegmentNeeded(_) => "WrongBoundary",
+        PlacementError::UnknownBlock { .. } | PlacementError::EmptyBlock(_) => "UnknownBlock",
+        PlacementError::DoubleFree(_) => "DoubleFree",
+        PlacementError::BlockHeld { .. } | PlacementError::TooShared(_) => "BlockHeld",
+        PlacementError::WrongTier { .. } => "WrongTier",
+        PlacementError::OutOfBlocks { .. } => "OutOfBlocks",
+        PlacementError::Census { .. } | PlacementError::Miscount { .. } => "Census",
+        PlacementError::Policy(_) => "Policy",
+        PlacementError::Value { .. } => "Value",
+    };
+    EngineError::new_err((kind, error.to_string(), None::<()>))
+}
+
+impl Placement {
+    /// Runs `work` under the lock. A short call keeps the GIL unless it has to wait.
+    fn locked<R: Send>(
+        &self,
+        py: Python<'_>,
+        is_long: bool,
+        now_s: Option<f64>,
+        work: impl FnOnce(&mut Live<Name>) -> Result<R, PlacementError> + Send,
+    ) -> PyResult<R> {
+        let thread = thread_number();
+        if self.holder.load(Ordering::Relaxed) == thread {
+            return Err(PyRuntimeError::new_err("a policy cannot call the placement that is asking it"));
+        }
+        let work = |core: &mut Live<Name>| {
+            self.holder.store(thread, Ordering::Relaxed);
+            let result = now_s.map_or(Ok(()), |now_s| core.advance(now_s)).and_then(|()| work(core));
+            self.holder.store(0, Ordering::Relaxed);
+            result
+        };
+        let damaged = || PyRuntimeError::new_err("an earlier fault has damaged this placement");
+        let at_once = if is_long { Err(TryLockError::WouldBlock) } else { self.core.try_lock() };
+        let result = match at_once {
+            Ok(mut core) => work(&mut core),
+            Err(TryLockError::Poisoned(_)) => return Err(damaged()),
+            Err(TryLockError::WouldBlock) => {
+                py.detach(|| self.core.lock().ok().map(|mut core| work(&mut core))).ok_or_else(damaged)?
+            }
+        };
+        result.map_err(|error| {
+            let raised = matches!(error, PlacementError::Policy(_)).then(|| self.fault.take(py)).flatten();
+            raised.unwrap_or_else(|| to_python(&error))
+        })
+    }
+}
+
+/// Block ids; an id that no block can have is unknown.
+fn block_ids(blocks: &[i64]) -> PyResult<Vec<u32>> {
+    blocks
+        .iter()
+        .map(|&block| {
+            u32::try_from(block).map_err(|_| {
+                let message = format!("block {block} is unknown: ids run from 0");
+                EngineError::new_err(("UnknownBlock", message, None::<()>))
+            })
+        })
+        .collect()
+}
+
+fn count(name: &'static str, value: i64) -> PyResult<u32> {
+    u32::try_from(value).map_err(|_| {
+        to_python(&PlacementError::Value {
+            name,
+            value: value.to_string(),
+            rule: "must be at least 0 and below 2^32",
+        })
+    })
+}
+
+fn class(kind: &str) -> PyResult<SegmentClass> {
+    let known = SegmentClass::ALL.into_iter().find(|class| class.name() == kind);
+    known.ok_or_else(|| {
+        let names = SegmentClass::ALL.map(SegmentClass::name).join(", ");
+        let message = format!("kind = {kind:?}, must be one of {names}");
+        EngineError::new_err(("Value", message, None::<()>))
+    })
+}
+
+fn boundary_kind(kind: &str) -> PyResult<BoundaryKind> {
+    BoundaryKind::from_name(kind).ok_or_else(|| {
+        let names = BoundaryKind::ALL.map(BoundaryKind::name).join(", ");
+        let message = format!("boundary = {kind:?}, must be one of {names}");
+        EngineError::new_err(("Value", message, None::<()>))
+    })
+}
+
+fn tier(name: &str) -> PyResult<Tier> {
+    tier_of_name(name)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown tier {name:?}: must be 'hbm' or 'hbf'")))
+}
+
+/// Block ids of runs, ascending.
+fn flat<'py>(py: Python<'py>, ranges: &[BlockRange]) -> PyResult<Bound<'py, PyList>> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable_by_key(|run| run.start);
+    let ids: Vec<u32> = sorted.iter().flat_map(|run| run.start..run.start + run.blocks).collect();
+    PyList::new(py, ids)
+}
+
+fn released<'py>(py: Python<'py>, released: &Released<Name>) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("freed", flat(py, &released.freed)?)?;
+    result.set_item("deferred", flat(py, &released.deferred)?)?;
+    result.set_item("still_shared", flat(py, &released.shared)?)?;
+    result.set_item("closed", PyList::new(py, &released.closed)?)?;
+    result.set_item("waiting", PyList::new(py, &released.waiting)?)?;
+    result.set_item("kept_blocks", released.kept_blocks)?;
+    let ignored = released.ignored.map(|why| match why {
+        Ignored::Late => "late",
+        Ignored::Repeated => "repeated",
+        Ignored::KeepsReasoning => "keeps-reasoning",
+    });
+    result.set_item("ignored", ignored)?;
+    Ok(result)
+}
+
+const fn named<'a>(segment: &'a Name, generation: Option<u32>) -> Named<'a, Name> {
+    Named { segment, generation }
+}
+
+#[pymethods]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments come by value")]
+impl Placement {
+    #[new]
+    #[pyo3(signature = (hbm_blocks, hbf_blocks, *, policy, turn_end_strips=true, keeps_prompts=false, reap_after_s=None))]
+    fn new(
+        hbm_blocks: i64,
+        hbf_blocks: i64,
+        policy: RunPolicy,
+        turn_end_strips: bool,
+        keeps_prompts: bool,
+        reap_after_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let (policy, fault) = policy.into_core()?;
+        let blocks = PerTier([count("hbm_blocks", hbm_blocks)?, count("hbf_blocks", hbf_blocks)?]);
+        let config = LiveConfig { blocks, turn_end_strips, keeps_prompts, reap_after_s };
+        let core = Live::new(config, policy).map_err(|error| to_python(&error))?;
+        Ok(Self { core: Mutex::new(core), holder: AtomicU64::new(0), fault })
+    }
+
+    #[pyo3(signature = (segment, kind, session, *, closes=None, parent=None, score=None, is_spawn=false, event=None, now_s=None))]
+    #[expect(clippy::too_many_arguments, reason = "one argument a fact of the segment")]
+    fn open(
+        &self,
+        py: Python<'_>,
+        segment: Name,
+        kind: &str,
+        session: Name,
+        closes: Option<&str>,
+        parent: Option<Name>,
+        score: Option<f64>,
+        is_spawn: bool,
+        event: Option<Name>,
+        now_s: Option<f64>,
+    ) -> PyResult<(u32, Py<PyAny>, u32)> {
+        let class = class(kind)?;
+        let closes = closes.map(boundary_kind).transpose()?;
+        let (opened, position) = self.locked(py, false, now_s, |core| {
+            let position = core.spawns(&session);
+            let opened = core.open(&Opening {
+                segment: &segment,
+                class,
+                session: &session,
+                closes,
+                parent: parent.as_ref(),
+                score,
+                is_spawn,
+                event: event.as_ref(),
+            })?;
+            Ok((opened, position))
+        })?;
+        Ok((opened.generation, name_of_tier(py, opened.tier).clone().into_any().unbind(), position))
+    }
+
+    #[pyo3(signature = (session))]
+    fn spawns(&self, py: Python<'_>, session: Name) -> PyResult<u32> {
+        self.locked(py, false, None, |core| Ok(core.spawns(&session)))
+    }
+
+    #[pyo3(signature = (segment, blocks, *, generation=None, engine_free=None))]
+    fn plan<'py>(
+        &self,
+        py: Python<'py>,
+        segment: Name,
+        blocks: i64,
+        generation: Option<u32>,
+        engine_free: Option<(u32, u32)>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let blocks = count("blocks", blocks)?;
+        let limit = engine_free.map(|(hbm, hbf)| PerTier([hbm, hbf]));
+        let plan = self
+            .locked(py, false, None, |core| core.plan_within(named(&segment, generation), blocks, limit))?;
+        let tiers = PyList::empty(py);
+        for (tier, blocks) in plan.runs() {
+            let name = name_of_tier(py, tier);
+            for _ in 0..blocks {
+                tiers.append(name)?;
+            }
+        }
+        Ok(tiers)
+    }
+
+    #[pyo3(signature = (segment, blocks, *, generation=None, event=None, now_s=None))]
+    fn commit(
+        &self,
+        py: Python<'_>,
+        segment: Name,
+        blocks: Vec<i64>,
+        generation: Option<u32>,
+        event: Option<Name>,
+        now_s: Option<f64>,
+    ) -> PyResult<()> {
+        let blocks = block_ids(&blocks)?;
+        self.locked(py, blocks.len() >= LONG, now_s, |core| {
+            core.commit(named(&segment, generation), &blocks, event.as_ref())
+        })
+    }
+
+    #[pyo3(signature = (segment, blocks, *, generation=None, event=None, now_s=None))]
+    fn adopt(
+        &self,
+        py: Python<'_>,
+        segment: Name,
+        blocks: Vec<i64>,
+        generation: Option<u32>,
+        event: Option<Name>,
+        now_s: Option<f64>,
+    ) -> PyResult<()> {
+        let blocks = block_ids(&blocks)?;
+        self.locked(py, blocks.len() >= LONG, now_s, |core| {
+            core.adopt(named(&segment, generation), &blocks, event.as_ref())
+        })
+    }
+
+    #[pyo3(signature = (segment, blocks, *, generation=None, now_s=None))]
+    fn free<'py>(
+        &self,
+        py: Python<'py>,
+        segment: Name,
+        blocks: Vec<i64>,
+        generation: Option<u32>,
+        now_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let blocks = block_ids(&blocks)?;
+        let freed = self.locked(py, blocks.len() >= LONG, now_s, |core| {
+            core.free(named(&segment, generation), &blocks)
+        })?;
+        released(py, &freed)
+    }
+
+    #[pyo3(signature = (kind, session, *, segment=None, generation=None, event=None, now_s=None))]
+    #[expect(clippy::too_many_arguments, reason = "one argument a fact of the boundary")]
+    fn boundary<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        session: Name,
+        segment: Option<Name>,
+        generation: Option<u32>,
+        event: Option<Name>,
+        now_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let kind = boundary_kind(kind)?;
+        let result = self.locked(py, true, now_s, |core| {
+            let segment = segment.as_ref().map(|segment| named(segment, generation));
+            core.boundary(&Boundary { kind, session: &session, segment, event: event.as_ref() })
+        })?;
+        released(py, &result)
+    }
+
+    #[pyo3(signature = (request, segments, *, now_s=None))]
+    fn start_request(
+        &self,
+        py: Python<'_>,
+        request: Name,
+        segments: Vec<Name>,
+        now_s: Option<f64>,
+    ) -> PyResult<()> {
+        self.locked(py, false, now_s, |core| {
+            let segments: Vec<_> = segments.iter().map(Named::present).collect();
+            core.start_request(&request, &segments)
+        })
+    }
+
+    #[pyo3(signature = (request, *, aborted=false, now_s=None))]
+    fn finish_request<'py>(
+        &self,
+        py: Python<'py>,
+        request: Name,
+        aborted: bool,
+        now_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let result = self.locked(py, true, now_s, |core| {
+            if aborted { core.abort(&request) } else { core.finish_request(&request) }
+        })?;
+        released(py, &result)
+    }
+
+    #[pyo3(signature = (*, now_s=None))]
+    fn reap<'py>(&self, py: Python<'py>, now_s: Option<f64>) -> PyResult<Bound<'py, PyDict>> {
+        released(py, &self.locked(py, true, now_s, Live::reap)?)
+    }
+
+    #[pyo3(signature = (blocks, *, tier=None))]
+    fn reclaim<'py>(&self, py: Python<'py>, blocks: i64, tier: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+        let blocks = count("blocks", blocks)?;
+        let tier = tier.map(self::tier).transpose()?;
+        released(py, &self.locked(py, true, None, |core| Ok(core.reclaim(blocks, tier)))?)
+    }
+
+    #[pyo3(signature = (segment, *, generation=None))]
+    fn blocks<'py>(
+        &self,
+        py: Python<'py>,
+        segment: Name,
+        generation: Option<u32>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let ranges = self.locked(py, true, None, |core| core.blocks_of(named(&segment, generation)))?;
+        PyList::new(py, ranges.iter().flat_map(|run| run.start..run.start + run.blocks).collect::<Vec<u32>>())
+    }
+
+    fn tier_of(&self, py: Python<'_>, block: i64) -> PyResult<Py<PyAny>> {
+        let block = block_ids(&[block])?[0];
+        let tier = self.locked(py, false, None, |core| core.tier_of(block))?;
+        Ok(name_of_tier(py, tier).clone().into_any().unbind())
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.locked(py, true, None, |core| core.check())
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (stats, policy) =
+            self.locked(py, false, None, |core| Ok((core.stats(), core.policy_name().to_owned())))?;
+        let per_tier = |values: PerTier<u64>| -> PyResult<Bound<'py, PyDict>> {
+            let by_tier = PyDict::new(py);
+            for tier in Tier::ALL {
+                by_tier.set_item(name_of_tier(py, tier), values[tier])?;
+            }
+            Ok(by_tier)
+        };
+        let wide = |values: PerTier<u32>| PerTier(values.0.map(u64::from));
+        let (segments, written) = (PyDict::new(py), PyDict::new(py));
+        for class in SegmentClass::ALL {
+            segments.set_item(class.name(), stats.segments[class as usize])?;
+            written.set_item(class.name(), per_tier(stats.written_blocks.0[class as usize])?)?;
+        }
+        let counters = stats.counters;
+        let result = PyDict::new(py);
+        result.set_item("policy", policy)?;
+        result.set_item("total_blocks", per_tier(wide(stats.total))?)?;
+        result.set_item("free_blocks", per_tier(wide(stats.free))?)?;
+        result.set_item("kept_blocks", per_tier(wide(stats.kept_blocks))?)?;
+        result.set_item("shared_blocks", stats.shared_blocks)?;
+        result.set_item("written_blocks", written)?;
+        result.set_item("segments", segments)?;
+        result.set_item("sessions", stats.sessions)?;
+        result.set_item("running_requests", stats.running_requests)?;
+        result.set_item("extents", stats.extents)?;
+        for (name, value) in [
+            ("closed", counters.closed),
+            ("deferred", counters.deferred),
+            ("reopened", counters.reopened),
+            ("reaped", counters.reaped),
+            ("late_events", counters.late_events),
+            ("repeated_events", counters.repeated_events),
+            ("turn_ends_kept", counters.turn_ends_kept),
+            ("requests", counters.requests),
+            ("aborted", counters.aborted),
+            ("fallback_blocks", counters.fallbacks),
+            ("adopted_blocks", counters.adopted),
+            ("reclaimed_blocks", counters.reclaimed),
+        ] {
+            result.set_item(name, value)?;
+        }
+        Ok(result)
+    }
+
+    /// Bytes of the segment table.
+    #[getter]
+    fn table_bytes(&self) -> usize {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner).table_bytes()
+    }
+}
