@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lachesis.characterise.bootstrap import separability_interval
@@ -29,6 +29,7 @@ def floats(values):
     return np.array(values, dtype=np.float64)
 
 
+@settings(deadline=None)
 @given(VALUES, VALUES)
 def test_separability_is_the_share_of_pairs_won(above, below):
     won = sum((x > y) + (x == y) / 2 for x in above for y in below)
@@ -37,12 +38,14 @@ def test_separability_is_the_share_of_pairs_won(above, below):
     )
 
 
+@settings(deadline=None)
 @given(VALUES, VALUES)
 def test_separability_both_ways_adds_to_one(above, below):
     both = separability(floats(above), floats(below)) + separability(floats(below), floats(above))
     assert both == pytest.approx(1.0, rel=1e-12)
 
 
+@settings(deadline=None)
 @given(VALUES, VALUES)
 def test_overlap_is_one_minus_the_largest_gap(first, second):
     def share(values, point):
@@ -52,6 +55,7 @@ def test_overlap_is_one_minus_the_largest_gap(first, second):
     assert overlap(floats(first), floats(second)) == pytest.approx(1.0 - gap, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(PAIRS)
 def test_kendall_tau_counts_pairs(pairs):
     first, second = zip(*pairs, strict=True)
@@ -76,12 +80,14 @@ def test_kendall_tau_of_many_values_is_quick_and_exact():
     assert kendall_tau(first, -first) == -1.0
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=60))
 def test_inversions_are_pairs_out_of_order(ranks):
     expected = sum(a > b for a, b in itertools.combinations(ranks, 2))
     assert inversions(np.array(ranks, dtype=np.int64)) == expected
 
 
+@settings(deadline=None)
 @given(VALUES, st.floats(0.0, 100.0))
 def test_percentiles_lie_between_order_statistics_in_proportion(values, which):
     ordered = sorted(float(value) for value in values)
@@ -92,6 +98,7 @@ def test_percentiles_lie_between_order_statistics_in_proportion(values, which):
     assert percentiles(floats(values), which)[0] == pytest.approx(expected, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_a_distribution_does_not_depend_on_order(values):
     assert Distribution.of(floats(values)) == Distribution.of(floats(values[::-1]))
@@ -123,6 +130,7 @@ def columns(sessions):
     return (*map(np.array, zip(*above, strict=True)), *map(np.array, zip(*below, strict=True)))
 
 
+@settings(deadline=None)
 @given(SESSIONS, st.integers(0, 2**31))
 def test_the_interval_is_that_of_sessions_drawn_one_by_one(sessions, seed):
     found = separability_interval(*columns(sessions), seed=seed, replicates=30)
