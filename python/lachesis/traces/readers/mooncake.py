@@ -155,8 +155,9 @@ class MooncakeReader:
             if not chains:
                 builder.skip(file.name, "holds no request with output")
             prompts = shared_prompts([chain.first for chain in chains], block_tokens)
-            for chain, (prompt_tokens, prompt) in zip(chains, prompts, strict=True):
-                _push(file, chain, prompt_tokens, prompt, builder)
+            chains.reverse()
+            for prompt_tokens, prompt in prompts:
+                _push(file, chains.pop(), prompt_tokens, prompt, builder)
 
     def _gather(self, file: SourceFile, block_tokens: int, builder: TraceBuilder) -> list[_Chain]:
         finder = SessionChains(block_tokens)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+import numpy as np
+
 from lachesis.traces.readers.block_chains import whole_blocks
 
 
@@ -71,14 +73,19 @@ def shared_prompts(chains: Sequence[array[int]], block_tokens: int) -> list[tupl
         >>> shared_prompts([array("Q", [1, 2, 3]), array("Q", [1, 2]), array("Q", [7])], 16)
         [(32, 2), (32, 2), (0, None)]
     """
-    uses: dict[tuple[int, int], int] = {}
-    for blocks in chains:
-        for length, block in enumerate(blocks, 1):
-            uses[length, block] = uses.get((length, block), 0) + 1
+    ids = [np.frombuffer(blocks, np.uint64) for blocks in chains if blocks]
+    if not ids:
+        return [(0, None)] * len(chains)
+    ordered = np.sort(np.concatenate(ids))
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     found: list[tuple[int, int | None]] = []
     for blocks in chains:
-        length = 0
-        while length < len(blocks) and uses[length + 1, blocks[length]] > 1:
-            length += 1
+        if not blocks or not len(shared):
+            found.append((0, None))
+            continue
+        chain = np.frombuffer(blocks, np.uint64)
+        places = np.minimum(np.searchsorted(shared, chain), len(shared) - 1)
+        alone = shared[places] != chain
+        length = int(np.argmax(alone)) if alone.any() else len(blocks)
         found.append((length * block_tokens, blocks[length - 1] if length else None))
     return found
