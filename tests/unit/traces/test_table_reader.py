@@ -81,6 +81,16 @@ def test_all_columns_in_every_form(tmp_path, form):
     assert trace.quality.to_json()["ignored"] == {"column host": 1}
 
 
+@pytest.mark.parametrize(
+    "names", ["cache_read,cache_creation", "cache_read_input_tokens,cache_creation_input_tokens"]
+)
+def test_three_counts_of_one_input_are_added(tmp_path, names):
+    trace = table(tmp_path, f"{HEADER},{names}\na,3,10,0,60\na,2,10,63,20\n")
+    assert [sum(tokens for _, tokens, _ in spans(trace, row)) for row in (0, 1)] == [63, 85]
+    assert trace.requests["reported_cached_tokens"].to_pylist() == [0, 63]
+    assert not trace.quality.ignored
+
+
 def test_columns_can_have_other_names(tmp_path):
     trace = table(
         tmp_path,

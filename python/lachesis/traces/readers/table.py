@@ -4,8 +4,10 @@ One row a request. Needed columns: `session`, `input_tokens` (the whole input, c
 included) and `output_tokens` (reasoning included). Optional: `cached_tokens`, `reasoning_tokens`,
 `timestamp` (when the request came in: seconds since the epoch, larger numbers as milli-, micro- or
 nanoseconds, or ISO 8601), `agent`, `parent` (the agent that spawned this one), `model`, `turn` (a
-change of value in the lead's rows opens a turn). Other names are mapped: ``--map
-session=trace_id``.
+change of value in the lead's rows opens a turn). Where there are `cache_read_input_tokens` and
+`cache_creation_input_tokens` (or `cache_read`, `cache_creation`), as in the usage of Anthropic's
+interface, `input_tokens` is what neither of them holds, and the input is the sum of the three.
+Other names are mapped: ``--map session=trace_id``.
 
 **Order.** By timestamp where every row of a session has one, else by row.
 

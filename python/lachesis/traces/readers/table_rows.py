@@ -26,7 +26,14 @@ OPTIONAL: Final = (
     "parent",
     "model",
     "turn",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
 )
+#: Short names under which tables also have them.
+_ALIASES: Final = {
+    "cache_read_input_tokens": "cache_read",
+    "cache_creation_input_tokens": "cache_creation",
+}
 COLUMNS: Final = NEEDED + OPTIONAL
 _PARQUET_MAGIC: Final = b"PAR1"
 # Epoch seconds of the year 5138 end where milliseconds of 1973 begin, and so on upwards.
@@ -107,6 +114,9 @@ def names_in_file(file: SourceFile, mapped: Mapping[str, str]) -> dict[str, str]
                 value=theirs,
             )
     names = {ours: mapped.get(ours, ours) for ours in COLUMNS}
+    for ours, alias in _ALIASES.items():
+        if names[ours] not in present and alias in present:
+            names[ours] = alias
     missing = [ours for ours in NEEDED if names[ours] not in present]
     if missing:
         raise InputError(
@@ -207,12 +217,22 @@ def parsed(
             "is needed in every row", path=file.name, row=number, field=names["session"],
             value="missing",
         )  # fmt: skip
+    input_tokens = needed_count("input_tokens")
+    cached_tokens = count("cached_tokens")
+    cache_read_tokens = count("cache_read_input_tokens")
+    cache_creation_tokens = count("cache_creation_input_tokens")
+    if cache_read_tokens is not None or cache_creation_tokens is not None:
+        # The usage of Anthropic's interface: three counts that exclude each other.
+        input_tokens += (cache_read_tokens or 0) + (cache_creation_tokens or 0)
+        cached_tokens = cache_read_tokens if cached_tokens is None else cached_tokens
+        if input_tokens > TOKENS_MAX:
+            raise broken("input_tokens", f"must be at most {TOKENS_MAX} with the cached tokens")
     row = Row(
         number,
         session,
-        needed_count("input_tokens"),
+        input_tokens,
         needed_count("output_tokens"),
-        count("cached_tokens"),
+        cached_tokens,
         count("reasoning_tokens"),
         _seconds(raw("timestamp"), lambda rule: broken("timestamp", rule)),
         word("agent"),
