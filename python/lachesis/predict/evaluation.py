@@ -33,6 +33,7 @@ Rows = NDArray[np.int64]
 QUARTILES = 4
 # Each costs one tau over all workers; 200 settle the ends of the interval to a hundredth.
 REPLICATES = 200
+SESSIONS_MIN = 5
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Order:
         workers: how many.
         sessions: in how many different sessions.
         kendall_tau: tau-b of scores and lifetimes; None where either side is all alike.
-        kendall_tau_ci95: 95 % interval by session bootstrap; None from a single session.
+        kendall_tau_ci95: 95 % interval by session bootstrap; None from fewer than five sessions,
+            whose few combinations say little.
     """
 
     workers: int
@@ -93,9 +95,9 @@ class Evaluation:
         """Plain values, under the keys of ``lachesis predictor evaluate --json``."""
         return {
             "kind": self.kind,
-            **asdict(self.order),
+            **_plain(self.order),
             "workers_left_out": self.workers_left_out,
-            "by_workload": {name: asdict(order) for name, order in self.by_workload.items()},
+            "by_workload": {name: _plain(order) for name, order in self.by_workload.items()},
             "top_k": {
                 f"{fraction:g}": {**asdict(chosen), "random": _shares(by_chance)}
                 for fraction, (chosen, by_chance) in self.top_k.items()
@@ -211,7 +213,7 @@ def _interval(
 ) -> tuple[float, float] | None:
     """Percentiles 2.5 and 97.5 of tau over sessions drawn with replacement."""
     names, codes = np.unique(session, return_inverse=True)
-    if len(names) < 2:
+    if len(names) < SESSIONS_MIN:
         return None
     order = np.argsort(codes, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
@@ -242,6 +244,11 @@ def _quartile(lifetime_s: Floats) -> Quartile:
 def _ratio(last: Floats, first: Floats) -> float | None:
     low = median(first)
     return median(last) / low if low > 0 else None
+
+
+def _plain(order: Order) -> dict[str, Any]:
+    interval = order.kendall_tau_ci95
+    return {**asdict(order), "kendall_tau_ci95": None if interval is None else list(interval)}
 
 
 def _shares(selection: Selection) -> dict[str, float]:

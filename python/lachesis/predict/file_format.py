@@ -71,7 +71,9 @@ def save(predictor: TrainedPredictor, path: str | Path) -> None:
         ...     load(folder + "/length.json")
         TrainedPredictor('instruction-length', 0 workers)
     """
-    text = json.dumps(_content(predictor), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # A field a line: people can look at it, and arrays do not fill the screen.
+    lines = [f"{_json(name)}: {_json(value)}" for name, value in _content(predictor).items()]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
     target = Path(path)
     try:
         handle, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -135,11 +137,15 @@ def _content(predictor: TrainedPredictor) -> dict[str, Any]:
     return {**content, "sha256": _digest(content)}
 
 
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def _digest(content: dict[str, Any]) -> str:
     """Over everything but itself, keys sorted, so that layout does not count."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(canonical.encode()).hexdigest()
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _decode(raw: bytes) -> _Document:

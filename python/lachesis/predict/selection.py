@@ -6,6 +6,7 @@ ties were broken by lot: the shares are the expected ones, and do not depend on 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,9 +47,9 @@ def select(lifetime_s: Floats, scores: Floats, fraction: float) -> Selection:
     chosen = lowest(scores, k)
     return Selection(
         k=k,
-        shortest_k=float(chosen @ lowest(lifetime_s, k)) / k,
-        shortest_2k=float(chosen @ lowest(lifetime_s, min(2 * k, count))) / k,
-        avoids_longest_k=1.0 - float(chosen @ lowest(-lifetime_s, k)) / k,
+        shortest_k=_shared(chosen, lowest(lifetime_s, k)),
+        shortest_2k=_shared(chosen, lowest(lifetime_s, min(2 * k, count))),
+        avoids_longest_k=1.0 - _shared(chosen, lowest(-lifetime_s, k)),
     )
 
 
@@ -85,3 +86,8 @@ def lowest(values: Floats, k: int) -> Floats:
     tied = values == border
     share: Floats = below + tied * ((k - int(below.sum())) / int(tied.sum()))
     return share
+
+
+def _shared(chosen: Floats, wanted: Floats) -> float:
+    """Share of a selection that is wanted too; sums of thirds may pass 1 by a rounding."""
+    return min(1.0, math.fsum((chosen * wanted).tolist()) / math.fsum(chosen.tolist()))
