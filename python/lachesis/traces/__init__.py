@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lachesis.traces.opening import open_trace
     from lachesis.traces.readers.protocol import ReadOptions
     from lachesis.traces.readers.registry import read
+    from lachesis.traces.tokenizers import load_tokenizer
 
 __all__ = [
     "LEAD",
@@ -60,6 +61,7 @@ __all__ = [
     "UsageSource",
     "concat",
     "content_key",
+    "load_tokenizer",
     "open_trace",
     "read",
     "validate",
@@ -70,6 +72,7 @@ _LATE = {
     "open_trace": "lachesis.traces.opening",
     "read": "lachesis.traces.readers.registry",
     "ReadOptions": "lachesis.traces.readers.protocol",
+    "load_tokenizer": "lachesis.traces.tokenizers",
 }
 
 
