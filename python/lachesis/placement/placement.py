@@ -16,7 +16,7 @@ from lachesis.placement.protocols import Engine, Name, Tier
 from lachesis.placement.records import Released, Score, SpawnRecord, Stats
 from lachesis.placement.scoring import Predictor, Scorer
 from lachesis.policy import Policy, choose_policy
-from lachesis.policy.python_policy import PythonPolicy, Spawn, load, raised_in
+from lachesis.policy.python_policy import PythonPolicy, Spawn, asked_to_score, load
 from lachesis.predict import TrainedPredictor
 
 #: Policies that need what a live engine has not, and what to do instead.
@@ -464,13 +464,11 @@ class Placement:
         return self._clock() if self._needs_time else None
 
     def _score(self, record: SpawnRecord) -> float | None:
-        score = None
         if self._python_policy is not None:
-            try:
-                score = self._python_policy.spawn(cast(Spawn, record))
-            except Exception as fault:
-                raise raised_in(fault) from fault
-        return self._scorer.score(record) if score is None else float(score)
+            score = asked_to_score(self._python_policy, cast(Spawn, record))
+            if score is not None or not self._python_policy.needs_scores:
+                return score
+        return self._scorer.score(record)
 
     def _released(self, core: dict[str, Any]) -> Released:
         released = Released(**core)

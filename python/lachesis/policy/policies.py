@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lachesis.errors import InputError
+from lachesis.policy.python_policy import PythonPolicy, construct, load_class, source_sha256
 from lachesis.traces.schema import SegmentClass
 
 
@@ -52,6 +53,7 @@ class Policy:
         frees_at_boundaries: whether blocks are freed at context boundaries.
         classes_in_hbm: for policies that place by class alone, the classes that go to HBM.
         ranking: for policies that rank workers, how.
+        python: the class of a policy in Python; every run has a new one.
         chosen_for: what was fixed from the trace beforehand, for the provenance.
     """
 
@@ -62,6 +64,7 @@ class Policy:
     frees_at_boundaries: bool = True
     classes_in_hbm: frozenset[str] | None = None
     ranking: RankingOptions | None = None
+    python: type[PythonPolicy] | None = None
     chosen_for: tuple[tuple[str, Any], ...] = ()
 
     def engine(self) -> dict[str, Any]:
@@ -70,7 +73,18 @@ class Policy:
         if self.classes_in_hbm is not None:
             targets = [0 if str(name) in self.classes_in_hbm else 1 for name in SegmentClass]
         options = None if self.ranking is None else self.ranking.engine()
-        return {"name": self.name, "targets": targets, "options": options}
+        decided = {"name": self.name, "targets": targets, "options": options}
+        return decided if self.python is None else {**decided, **dict(self.chosen_for)}
+
+    def engine_for_a_run(self) -> dict[str, Any]:
+        """As `engine`, with a new object of a policy in Python.
+
+        Raises:
+            PolicyError: it raised an error.
+        """
+        if self.python is None:
+            return self.engine()
+        return {**self.engine(), "python": construct(self.python, self.name)}
 
 
 POLICIES: dict[str, Policy] = {
@@ -125,12 +139,13 @@ def policy_names() -> tuple[str, ...]:
 
 
 def choose_policy(name: str) -> Policy:
-    """The policy of a name.
+    """The policy of a name, or of ``module:Class`` for one in Python.
 
     `read-write-ratio` still needs its threshold: `lachesis.policy.ratio.fix_threshold`.
 
     Raises:
         InputError: no such policy; lists the names.
+        PolicyError: a policy in Python raised an error.
 
     Example:
         >>> choose_policy("hbm-first").frees_at_boundaries
@@ -138,6 +153,22 @@ def choose_policy(name: str) -> Policy:
     """
     if name in POLICIES:
         return POLICIES[name]
+    if ":" in name:
+        return _in_python(name)
     near = difflib.get_close_matches(name, POLICIES, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise InputError(f"must be one of {', '.join(POLICIES)}{hint}", field="policy", value=name)
+    rule = f"must be one of {', '.join(POLICIES)}, or module:Class{hint}"
+    raise InputError(rule, field="policy", value=name)
+
+
+def _in_python(reference: str) -> Policy:
+    kind = load_class(reference)
+    policy = construct(kind, reference)
+    return Policy(
+        name=policy.name,
+        summary=(kind.__doc__ or "written in Python").strip().partition("\n")[0],
+        source=reference,
+        frees_at_boundaries=not policy.keeps_past_boundaries,
+        python=kind,
+        chosen_for=(("source_sha256", source_sha256(kind)),),
+    )

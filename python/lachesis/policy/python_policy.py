@@ -17,11 +17,13 @@ Example:
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
+import math
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Protocol
@@ -82,10 +84,13 @@ class PythonPolicy:
         name: as in results; by default the class's name.
         keeps_past_boundaries: whether blocks stay cached past their boundary until memory is
             needed. Read once.
+        needs_scores: whether workers that `spawn` gives no score get that of the predictor: in a
+            run one that never saw their session, in `Placement` the one that it was given.
     """
 
     name: str = ""
     keeps_past_boundaries: bool = False
+    needs_scores: bool = False
 
     def segment_opened(self, segment: Segment, node: Node) -> Literal["hbm", "hbf"]:
         """Name the tier of a segment's blocks; it holds until the segment ends."""
@@ -94,7 +99,8 @@ class PythonPolicy:
     def spawn(self, record: Spawn) -> float | None:
         """Score a worker's spawn record (lower lives shorter), before its segment opens.
 
-        None leaves the score to the predictor, if there is one.
+        A run scores all workers beforehand, with a policy of its own. None: no score, or the
+        predictor's (`needs_scores`).
         """
         return None
 
@@ -112,11 +118,35 @@ class PythonPolicy:
 
 
 def load(reference: str) -> PythonPolicy:
-    """The policy that ``module:Class`` names; modules in the working directory are found.
+    """A new policy of the class that ``module:Class`` names.
 
     Raises:
         InputError: no such module or class, or it is no `PythonPolicy`.
         PolicyError: the module or the class raised an error.
+    """
+    return construct(load_class(reference), reference)
+
+
+def construct(kind: type[PythonPolicy], name: str) -> PythonPolicy:
+    """A new policy of a class, named so where the class gives no name.
+
+    Raises:
+        PolicyError: the class raised an error.
+    """
+    try:
+        policy = kind()
+    except Exception as fault:
+        raise raised_in(fault) from fault
+    policy.name = policy.name or name
+    return policy
+
+
+def load_class(reference: str) -> type[PythonPolicy]:
+    """The class that ``module:Class`` names; modules in the working directory are found.
+
+    Raises:
+        InputError: no such module or class, or it is no `PythonPolicy`.
+        PolicyError: the module raised an error.
     """
     module_name, _, class_name = reference.partition(":")
     if not module_name or not class_name:
@@ -133,12 +163,39 @@ def load(reference: str) -> PythonPolicy:
     if not (inspect.isclass(kind) and issubclass(kind, PythonPolicy)):
         rule = f"must name a class of {module_name} that extends lachesis.policy.PythonPolicy"
         raise InputError(rule, field="policy", value=class_name)
+    return kind
+
+
+def asked_to_score(policy: PythonPolicy, record: Spawn) -> float | None:
+    """What a policy says to a spawn record.
+
+    Raises:
+        PolicyError: it raised an error, or what it said is no finite number.
+    """
     try:
-        policy = kind()
+        score: object = policy.spawn(record)
     except Exception as fault:
         raise raised_in(fault) from fault
-    policy.name = policy.name or reference
-    return policy
+    if score is None:
+        return None
+    if not isinstance(score, int | float) or not math.isfinite(score):
+        raise PolicyError(
+            f"{place_of(policy.spawn)}: spawn returned {score!r}, must be a finite number or None"
+        )
+    return float(score)
+
+
+def source_sha256(kind: type[PythonPolicy]) -> str:
+    """Digest of the module that a policy is written in: what decided a run."""
+    module = sys.modules.get(kind.__module__)
+    source = "" if module is None else inspect.getsource(module)
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def place_of(method: Callable[..., object]) -> str:
+    """File and line of a method, for messages."""
+    code = getattr(method, "__code__", None)
+    return repr(method) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _import(module_name: str) -> ModuleType:

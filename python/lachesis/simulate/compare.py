@@ -22,6 +22,7 @@ from lachesis.policy import Policy, choose_policy
 from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan
 from lachesis.simulate.run import Observer, Replay, replay
 from lachesis.simulate.search import SearchResult, largest_load
+from lachesis.simulate.spawn_scores import spawn_scores
 from lachesis.simulate.workload import in_workload_order, to_workload
 from lachesis.traces.trace import Trace
 
@@ -207,11 +208,23 @@ class _Stage:
             policy,
             load,
             cost=self.cost,
-            scores=None if policy.ranking is None else self.scores(policy.ranking.by),
+            scores=self.scores_for(policy),
             source=self.trace.source,
             session_names=self.names,
             observe=observe,
         )
+
+    def scores_for(self, policy: Policy) -> NDArray[np.float64] | None:
+        """The scores that a policy ranks workers by; None for one that does not."""
+        if policy.python is None:
+            return None if policy.ranking is None else self.scores(policy.ranking.by)
+        predicted = self.scores("predicted") if policy.python.needs_scores else None
+        with self.scoring:
+            if policy.name not in self.scores_by:
+                rows = spawn_scores(policy, self.trace, self.plan.settings.latency)
+                self.scores_by[policy.name] = in_workload_order(self.trace, rows)
+            scores = self.scores_by[policy.name]
+        return scores if predicted is None else np.where(np.isnan(scores), predicted, scores)
 
     def scores(self, by: str) -> NDArray[np.float64]:
         """A lifetime a segment of the workload, for policies that rank workers; made once."""

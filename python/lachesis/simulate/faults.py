@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from lachesis._engine import EngineError
 from lachesis.errors import InputError, InternalError
+from lachesis.policy.python_policy import raised_in
 
 #: What the user's input or settings can cause; anything else is a fault of ours.
 _OF_THE_USER = frozenset({"Workload", "Setting", "SessionTooLarge", "ClockRange"})
@@ -24,6 +25,8 @@ def engine_errors(source: str, session_names: Sequence[str] = ()) -> Iterator[No
         yield
     except EngineError as fault:
         kind, message, place = fault.args
+        if kind == "Policy" and isinstance(fault.__cause__, Exception):
+            raise raised_in(fault.__cause__) from fault.__cause__
         if kind not in _OF_THE_USER:
             raise InternalError(f"engine: {message}") from fault
         if place is None:

@@ -179,7 +179,7 @@ class Plan:
                 "sessions_per_s": load.sessions_per_s,
             },
             "draws": None,
-            "scores": None if policy.ranking is None else scores,
+            "scores": None if policy.ranking is None and policy.python is None else scores,
             "seed": self.seed,
             "tool_mean_s": [means[name] for name in TOOL_CLASSES],
             "tool_sigma": latency.tool_sigma if lognormal else None,
