@@ -122,7 +122,8 @@ def warnings(document: dict[str, Any]) -> list[str]:
 
 def _table(first: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(first, no_wrap=True, overflow="ellipsis")
+    # The rest of the widest table takes 44 columns; names give way to numbers.
+    table.add_column(first, no_wrap=True, overflow="ellipsis", max_width=36)
     return table
 
 

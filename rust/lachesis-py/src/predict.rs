@@ -2,6 +2,7 @@
 
 use lachesis_core::predict::{
     Features, LIFETIME_FLOOR_S, Linear, Online, OnlineState, Predictor as CorePredictor, SpawnRecord,
+    log_lifetime,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -195,12 +196,13 @@ impl Predictor {
         if lifetime_s.len() != features.features.len() {
             return Err(PyValueError::new_err("must be one lifetime a worker"));
         }
-        // A copy takes the place only when every worker was taken in.
-        let mut learned = self.core.clone();
-        for (each, &lifetime_s) in features.features.iter().zip(lifetime_s) {
-            learned.learn(each, lifetime_s).map_err(|error| to_python(&error))?;
+        // All are checked before the first is taken in, so that an error changes nothing.
+        for &lifetime_s in lifetime_s {
+            log_lifetime(lifetime_s).map_err(|error| to_python(&error))?;
         }
-        self.core = learned;
+        for (each, &lifetime_s) in features.features.iter().zip(lifetime_s) {
+            self.core.learn(each, lifetime_s).map_err(|error| to_python(&error))?;
+        }
         Ok(())
     }
 }
