@@ -82,7 +82,7 @@ def test_figures_that_fit_on_the_back_of_an_envelope():
     assert (cost.context_ps, cost.window_ps, cost.window) == (3840, 11_520, 8192)
     assert cost.flush_ps == 2_048_000
     assert cost.shared_ps[8192] == pytest.approx(7.5497472e9, rel=1e-9)
-    assert cost.overhead_ps == 35_000_000_000
+    assert cost.overhead_ps == 15_000_000_000
     assert cost.shared_ps[0] == cost.local_ps[0] == 0
 
 
@@ -221,7 +221,7 @@ def test_a_step_of_the_node(policy):
     total = 1.0  # one prefill
     for i in range(OUTPUT):
         reads = (LONG + i) * by_hand.context_s(shape) + 8192 * by_hand.window_s(shape)
-        total += by_hand.local_s(shape, 1) + reads + flush + by_hand.experts_s(shape, 2) + 0.035
+        total += by_hand.local_s(shape, 1) + reads + flush + by_hand.experts_s(shape, 2) + 0.015
     assert ends[0] == ends[1] == pytest.approx(total * 1e12, abs=5 * (LONG + 10))
 
 
@@ -233,7 +233,7 @@ def test_a_context_grows_into_its_window():
     for i in range(OUTPUT):
         reads = (start + i) * by_hand.context_s(shape)
         reads += min(start + i, 8192) * by_hand.window_s(shape)
-        total += by_hand.local_s(shape, 1) + reads + by_hand.experts_s(shape, 1) + 0.035
+        total += by_hand.local_s(shape, 1) + reads + by_hand.experts_s(shape, 1) + 0.015
     assert ends[0] == pytest.approx(total * 1e12, abs=5 * (start + 10))
 
 
@@ -247,7 +247,7 @@ def test_chunk_aligned_reading_starts_anew_at_each_chunk():
     for i in range(OUTPUT):
         reads = (start + i) * by_hand.context_s(shape)
         reads += (start + i) % 8192 * by_hand.window_s(shape)
-        total += by_hand.local_s(shape, 1) + reads + by_hand.experts_s(shape, 1) + 0.035
+        total += by_hand.local_s(shape, 1) + reads + by_hand.experts_s(shape, 1) + 0.015
     assert ends[0] == pytest.approx(total * 1e12, abs=5 * (start + 10))
 
 
@@ -261,7 +261,7 @@ def test_a_tier_s_own_stacks_set_the_pace_of_what_lies_there():
     for i in range(OUTPUT):
         full, windowed = by_hand.tier_s(shape, 0, 4), by_hand.tier_s(shape, 1, 4)
         reads = (LONG + i) * full + 8192 * windowed
-        total += by_hand.local_s(shape, 1) + reads + flush + by_hand.experts_s(shape, 1) + 0.035
+        total += by_hand.local_s(shape, 1) + reads + flush + by_hand.experts_s(shape, 1) + 0.015
     assert ends[0] == pytest.approx(total * 1e12, abs=5 * 2 * (LONG + 10))
 
 

@@ -151,9 +151,9 @@ def step_ms(serving: Serving, *overrides: str) -> float:
 @pytest.mark.parametrize(
     ("serving", "published", "roofline", "own_stacks", "with_overhead"),
     [
-        (SERVINGS[0], 99.9, 69.6, 77.5, 104.6),
-        (SERVINGS[1], 99.3, 71.8, 81.3, 106.8),
-        (SERVINGS[2], 100.5, 79.0, 90.2, 114.0),
+        (SERVINGS[0], 99.9, 69.6, 77.5, 84.6),
+        (SERVINGS[1], 99.3, 71.8, 81.3, 86.8),
+        (SERVINGS[2], 100.5, 79.0, 90.2, 94.0),
     ],
     ids=lambda value: f"{value.prompt}-{value.output}" if isinstance(value, Serving) else None,
 )

@@ -150,7 +150,7 @@ def test_a_reviewer_follows_each_worker_and_gets_a_share_of_its_trace(traces):
 
 @pytest.mark.parametrize(
     ("name", "most_rounds"),
-    [("appworld", 30), ("swe-bench-verified", 50), ("webarena", 30), ("deepsearchqa", 50)],
+    [("appworld", 30), ("swe-bench-verified", 50), ("webarena", 30), ("deepsearchqa", 30)],
 )
 def test_limits_of_the_harness_hold(name, most_rounds, traces):
     requests = rows(traces[name], "requests")

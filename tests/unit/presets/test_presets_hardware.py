@@ -60,9 +60,9 @@ def test_step_overhead_says_that_it_is_calibrated_and_only_the_papers_gpu_has_on
     for name in preset_names("gpus"):
         gpu = load_hardware(name)
         if name == "rubin-hbf":
-            assert 0.034 <= gpu.step_overhead_s <= 0.036
+            assert gpu.step_overhead_s == 0.015
             assert gpu.source_of("step_overhead_ms").startswith("calibrated, not measured")
-            assert "re-fitted" in gpu.source_of("step_overhead_ms")
+            assert "fitted together with the" in gpu.source_of("step_overhead_ms")
         else:
             assert gpu.step_overhead_s == 0.0
 
