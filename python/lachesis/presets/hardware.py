@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from lachesis.errors import InputError
 from lachesis.presets.base import Efficiency, NonNegativeFloat, PositiveFloat, PositiveInt, Preset
 from lachesis.presets.loader import load_preset
@@ -34,7 +38,7 @@ class HardwarePreset(Preset, frozen=True, kw_only=True):
     compute_efficiency: Efficiency
     memory_efficiency: Efficiency
     step_overhead_ms: NonNegativeFloat
-    max_sequences: PositiveInt
+    max_sequences: Annotated[int, Meta(ge=1, le=65_536)]
 
     def __post_init__(self) -> None:
         given = [value is not None for value in self._hbf_fields()]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from lachesis.presets.base import NonNegativeFloat, Part, PositiveFloat, Preset
 from lachesis.presets.loader import load_preset
+
+#: Spread of a log-normal: at 10 its mean is e^50 times its median, past any delay that is played.
+Sigma = Annotated[float, Meta(ge=0, le=10)]
 
 DEFAULT_LATENCY = "paper"
 DEFAULT_SLO = "tight"
@@ -34,9 +39,9 @@ class LatencyPreset(Preset, frozen=True, kw_only=True):
     tpot_ref_s: PositiveFloat
     ttft_ref_s: NonNegativeFloat
     user_median_s: PositiveFloat
-    user_sigma: NonNegativeFloat
+    user_sigma: Sigma
     tool_distribution: Literal["exponential", "lognormal"]
-    tool_sigma: NonNegativeFloat
+    tool_sigma: Sigma
     tool_mean_s: ToolMeans
 
     def tool_means(self) -> dict[str, float]:

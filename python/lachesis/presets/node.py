@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from lachesis.presets.base import PositiveInt, Preset, SizeBytes
 from lachesis.presets.loader import load_preset
@@ -32,8 +34,8 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     back to the start of the current chunk only (``aligned``: c mod window of a context of c).
     """
 
-    gpus: PositiveInt
-    block_tokens: PositiveInt
+    gpus: Annotated[int, Meta(ge=1, le=256)]
+    block_tokens: Annotated[int, Meta(ge=1, le=1024)]
     activation_reserve_bytes_per_gpu: SizeBytes
     windowed_kv: WindowedKv
     trim_context_tokens: PositiveInt

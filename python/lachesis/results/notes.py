@@ -13,6 +13,8 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
     notes = []
     if repeats := _repeats(comparison, replay):
         notes.append(repeats)
+    if comparison.asked_load.kind == "each":
+        notes.append("the gain over hbm-first compares lifetimes at different loads")
     if not replay.policy.writes_flash:
         notes.append("no device-years: generated KV never reaches flash")
     elif comparison.plan.settings.memory.hbf_stacks == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -91,6 +92,7 @@ def options(comparison: Comparison) -> dict[str, Any]:
         "load": load.kind,
         "load_sessions": load.sessions if load.kind == "closed" else None,
         "load_sessions_per_s": load.sessions_per_s if load.kind == "poisson" else None,
+        "load_longest_gap_s": load.longest_gap_s if math.isfinite(load.longest_gap_s) else None,
         "step_time_s": plan.step_time_s,
         "aged": plan.aged,
         "precision": plan.stopping.precision,

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lachesis.errors import InputError
@@ -23,7 +22,7 @@ from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan
 from lachesis.simulate.run import Observer, Replay, replay
 from lachesis.simulate.search import SearchResult, largest_load
 from lachesis.simulate.spawn_scores import spawn_scores
-from lachesis.simulate.workload import in_workload_order, to_workload
+from lachesis.simulate.workload import in_workload_order, to_workload, workload_columns
 from lachesis.traces.trace import Trace
 
 BASELINE = "hbm-first"
@@ -255,7 +254,7 @@ class _Stage:
             return load.sessions
         rate_per_s = load.sessions_per_s
         if load.kind == "recorded":
-            rate_per_s = _recorded_rate_per_s(self.trace)
+            rate_per_s = _recorded_rate_per_s(self.trace, load.longest_gap_s)
         return max(1, round(rate_per_s * self.plan.ramp_s(self.workload)))
 
     def _unless_stopped(self, *_: object) -> None:
@@ -263,9 +262,8 @@ class _Stage:
             raise KeyboardInterrupt
 
 
-def _recorded_rate_per_s(trace: Trace) -> float:
-    """Sessions a second over the time that the recorded starts span."""
-    opening = trace.requests.filter(pc.equal(trace.requests["request"], 0))
-    starts_s = opening["start_s"].drop_null().to_pylist()
-    span_s = max(starts_s) - min(starts_s) if starts_s else 0.0
-    return len(starts_s) / span_s if span_s > 0.0 else 0.0
+def _recorded_rate_per_s(trace: Trace, longest_gap_s: float) -> float:
+    """Sessions a second over the time that the starts span, long gaps cut."""
+    starts_s = workload_columns(trace, recorded=True, longest_gap_s=longest_gap_s)
+    span_s = float(starts_s["session_start_s"].max())
+    return len(trace) / span_s if span_s > 0.0 else 0.0

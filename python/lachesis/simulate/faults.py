@@ -10,7 +10,7 @@ from lachesis.errors import InputError, InternalError
 from lachesis.policy.python_policy import raised_in
 
 #: What the user's input or settings can cause; anything else is a fault of ours.
-_OF_THE_USER = frozenset({"Workload", "Setting", "SessionTooLarge", "ClockRange"})
+_OF_THE_USER = frozenset({"Workload", "Setting", "SessionTooLarge", "Overrun", "ClockRange"})
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from lachesis.simulate.pricing import step_cost
 from lachesis.simulate.workload import TOOL_CLASSES
 
 SESSIONS_MAX = 2**24
+BLOCKS_MAX = 2**31
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,12 @@ class Plan:
             )
         settings = self.settings
         capacity, latency, slo = settings.kv_capacity(), settings.latency, settings.slo
+        for tier, blocks in (("HBM", capacity.hbm_blocks), ("HBF", capacity.hbf_blocks)):
+            if blocks >= BLOCKS_MAX:
+                raise InputError(
+                    f"a GPU has {blocks} KV blocks of {tier}, must be fewer than {BLOCKS_MAX}: use "
+                    "larger blocks (node.block_tokens)"
+                )
         means = latency.tool_means()
         lognormal = latency.tool_distribution == "lognormal"
         return {
@@ -202,7 +209,7 @@ class Plan:
         """
         latency = self.settings.latency
         means = latency.tool_means()
-        user_mean_s = latency.user_median_s * 2.718281828459045 ** (latency.user_sigma**2 / 2)
+        user_mean_s = latency.user_median_s * math.exp(latency.user_sigma**2 / 2)
         mean_s = workload.mean_duration_s(
             self.settings.slo.tpot_p99_s,
             latency.ttft_ref_s,

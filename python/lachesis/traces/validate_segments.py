@@ -92,6 +92,11 @@ def _check_owners(
     view.require(
         prompt[output_segment] | (owner[output_segment] == agent), "requests", "segment", rule
     )
+    shared = bools(view.trace.segments["prefix_key"].is_valid())
+    view.require(
+        ~shared[output_segment] | (view.column("requests", "output_tokens") == 0),
+        "requests", "segment", "a shared prompt takes no output",
+    )  # fmt: skip
 
 
 def _check_mentions(

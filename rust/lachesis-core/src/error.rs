@@ -49,9 +49,15 @@ pub enum Error {
         /// Blocks of one GPU that it may use.
         available: u64,
     },
+    /// Sessions arrive faster than they end.
+    #[error("arrivals outrun the node: {live} sessions are live at once; use a lower rate")]
+    Overrun {
+        /// Live sessions.
+        live: u32,
+    },
     /// The simulated clock would pass 106 days.
     #[error(
-        "the simulated time passes 106 days, the range of the clock; use a shorter horizon or a higher load"
+        "the simulated time passes 106 days, the range of the clock; use a shorter horizon, a higher load, or recorded:SECONDS to cut long gaps"
     )]
     ClockRange,
     /// The block id was never handed out by this pool.
@@ -66,6 +72,14 @@ pub enum Error {
         /// The block.
         block: u32,
         /// The live segment that holds it.
+        segment: u32,
+    },
+    /// The block is held, but not by this segment.
+    #[error("block {block} is not of segment {segment}: it was drawn for no segment")]
+    NotOfSegment {
+        /// The block.
+        block: u32,
+        /// The segment that was named.
         segment: u32,
     },
     /// No free block in any tier that may be used.

@@ -1,5 +1,6 @@
 //! Requests end, segments close, carried segments are written, sessions end.
 
+use crate::engine::ready::later;
 use crate::engine::{Engine, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
@@ -16,7 +17,7 @@ impl Engine<'_> {
         let mut finished = std::mem::take(&mut self.finished);
         finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
         for &who in &finished {
-            self.end_request(who);
+            self.end_request(who)?;
         }
         for &who in &finished {
             self.close_after(who);
@@ -39,7 +40,7 @@ impl Engine<'_> {
     }
 
     /// Phase 2: metrics, unpinning, timers of the successors.
-    fn end_request(&mut self, who: Waiting) {
+    fn end_request(&mut self, who: Waiting) -> Result<()> {
         let instance = self.instances.get_mut(who.instance);
         let (session, draw) = (index(instance.session), instance.draw);
         instance.requests_left -= 1;
@@ -62,7 +63,7 @@ impl Engine<'_> {
         }
         for place in request.successors.0..request.successors.1 {
             let successor = self.workload.successors[index(place)];
-            let ready = self.now + self.delay(who, draw, successor, &request);
+            let ready = later(self.now, self.delay(who, draw, successor, &request))?;
             let state = &mut self.instances.get_mut(who.instance).requests[index(successor.request)];
             state.ready = state.ready.max(ready);
             state.waits_for -= 1;
@@ -72,6 +73,7 @@ impl Engine<'_> {
                 self.set_timer(next, time, TimerKind::Ready);
             }
         }
+        Ok(())
     }
 
     /// The delay of an edge: recorded, or drawn for this session's draw.

@@ -1,6 +1,7 @@
 //! When memory runs out: preemption of running requests, loss of sessions' blocks.
 
 use crate::engine::Engine;
+use crate::engine::ready::later;
 use crate::error::Result;
 use crate::event::TimerKind;
 use crate::kv::SegmentId;
@@ -20,7 +21,7 @@ impl Engine<'_> {
                     return Err(self.too_large(gpu, who));
                 }
             } else {
-                self.preempt(self.scheduler.newest(gpu));
+                self.preempt(self.scheduler.newest(gpu))?;
             }
             outcome = self.placement.resume_draws(self.step);
         }
@@ -28,7 +29,7 @@ impl Engine<'_> {
     }
 
     /// A running request gives its place and its own blocks up, and is queued again after a prefill.
-    fn preempt(&mut self, slot: u32) {
+    fn preempt(&mut self, slot: u32) -> Result<()> {
         let generated = self.stop_running(slot);
         let who = self.scheduler.running(slot).who;
         let instance = self.instances.get_mut(who.instance);
@@ -42,7 +43,8 @@ impl Engine<'_> {
             }
         }
         self.recorder.preempted();
-        self.set_timer(who, self.now + self.config.ttft_reference, TimerKind::PrefillEnd);
+        self.set_timer(who, later(self.now, self.config.ttft_reference)?, TimerKind::PrefillEnd);
+        Ok(())
     }
 
     /// Takes a request off the node at a step boundary; returns how many tokens it generated since its admission.

@@ -1,35 +1,49 @@
 //! Sessions start, requests become ready, prefills end.
 
 use crate::engine::{Engine, TurnEnd};
+use crate::error::{Error, Result};
 use crate::event::{Timer, TimerKind};
 use crate::kv::SegmentId;
 use crate::policy::SegmentFacts;
 use crate::scheduler::Waiting;
-use crate::units::{Picos, index};
+use crate::units::{NEVER, Picos, index};
 use crate::workload::{ClosedBy, NONE, Use};
+
+/// More live sessions than this say that arrivals outrun the node, and would fill the machine's memory.
+const MOST_LIVE_SESSIONS: u32 = 1 << 18;
+
+/// An instant so much later, within the clock's range.
+pub(super) fn later(time: Picos, delay: Picos) -> Result<Picos> {
+    time.checked_add(delay).filter(|&instant| instant < NEVER).ok_or(Error::ClockRange)
+}
 
 impl Engine<'_> {
     /// Timers due at `time`, in order.
-    pub(super) fn fire_timers(&mut self, time: Picos) {
+    pub(super) fn fire_timers(&mut self, time: Picos) -> Result<()> {
         while let Some(timer) = self.timers.take_until(time) {
             let gpu = self.instances.get(timer.instance).gpu;
             self.pending_timers[usize::from(gpu)] -= 1;
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
-                TimerKind::Ready => self.become_ready(who, timer.time),
+                TimerKind::Ready => self.become_ready(who, timer.time)?,
                 TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, timer.time, timer.draw, who),
             }
         }
+        Ok(())
     }
 
     /// Arrivals due at `time`, in order of their draws.
-    pub(super) fn start_sessions(&mut self, time: Picos) {
+    pub(super) fn start_sessions(&mut self, time: Picos) -> Result<()> {
         while let Some((draw, session)) = self.arrivals.take(time, self.workload) {
             let fewest = self.gpus().min_by_key(|&gpu| self.live_sessions[usize::from(gpu)]).unwrap_or(0);
+            if self.instances.live >= MOST_LIVE_SESSIONS {
+                return Err(Error::Overrun { live: self.instances.live });
+            }
             self.live_sessions[usize::from(fewest)] += 1;
             let instance = self.instances.begin(self.workload, session, draw, fewest);
-            self.become_ready(Waiting { instance, request: 0 }, time);
+            self.become_ready(Waiting { instance, request: 0 }, time)?;
         }
+        Ok(())
     }
 
     /// Sets a timer for a request.
@@ -46,7 +60,7 @@ impl Engine<'_> {
     }
 
     /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
-    fn become_ready(&mut self, who: Waiting, time: Picos) {
+    fn become_ready(&mut self, who: Waiting, time: Picos) -> Result<()> {
         let session = self.instances.get(who.instance).session;
         let request = self.workload.requests_of(index(session))[index(who.request)];
         if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
@@ -64,11 +78,12 @@ impl Engine<'_> {
             to_write += u64::from(self.new_tokens(who, used));
         }
         if to_write > 0 {
-            self.set_timer(who, time + self.config.ttft_reference, TimerKind::PrefillEnd);
+            self.set_timer(who, later(time, self.config.ttft_reference)?, TimerKind::PrefillEnd);
         } else {
             let instance = self.instances.get(who.instance);
             self.scheduler.enqueue(instance.gpu, time, instance.draw, who);
         }
+        Ok(())
     }
 
     /// Tokens that a request has yet to write into a segment for the first time; shared prompts are written by what they lack.
@@ -98,11 +113,13 @@ impl Engine<'_> {
         let session = &self.workload.sessions[index(instance.session)];
         let row = index(session.segments.0 + segment);
         let score = self.config.scores.get(row).copied().filter(|score| !score.is_nan());
+        let spec = &self.workload.segments[row];
         SegmentFacts {
-            class: self.workload.segments[row].class,
+            class: spec.class,
             gpu: instance.gpu,
             draw: instance.draw,
             segment,
+            is_shared: spec.prompt_key != NONE,
             score,
         }
     }

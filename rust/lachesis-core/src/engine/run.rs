@@ -48,8 +48,9 @@ impl Engine<'_> {
     pub fn run(mut self, stop: Stop, observe: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome> {
         self.recorder.begin(stop);
         let mut instants = 0_u32;
-        self.fire_timers(0);
-        self.start_sessions(0);
+        let horizon = stop.horizon();
+        self.fire_timers(0)?;
+        self.start_sessions(0)?;
         loop {
             self.begin_step_boundary()?;
             self.observe_time();
@@ -62,23 +63,30 @@ impl Engine<'_> {
             }
             if self.scheduler.running == 0 {
                 let Some(next) = self.next_event() else { break };
+                if next > horizon {
+                    self.move_clock(horizon);
+                    self.is_over(stop);
+                    break;
+                }
                 self.move_clock(next);
-                self.fire_timers(next);
-                self.start_sessions(next);
+                self.fire_timers(next)?;
+                self.start_sessions(next)?;
                 continue;
             }
-            let (end, steps) = self.start_steps(self.next_event())?;
+            let until = self.next_event().map_or(horizon, |next| next.min(horizon));
+            let (end, steps) = self.start_steps(until)?;
             while let Some(next) = self.next_event().filter(|&next| next < end) {
                 self.move_clock(next);
-                self.fire_timers(next);
-                self.start_sessions(next);
+                self.fire_timers(next)?;
+                self.start_sessions(next)?;
             }
             self.recorder.steps_started(steps);
             self.move_clock(end);
+            self.recorder.steps_ended();
             self.end_steps(steps);
             self.finish()?;
-            self.fire_timers(end);
-            self.start_sessions(end);
+            self.fire_timers(end)?;
+            self.start_sessions(end)?;
         }
         Ok(self.outcome())
     }

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::event::StepEventKind;
 use crate::hw::{GpuLoad, WindowKind};
-use crate::units::{Picos, Tier, index};
+use crate::units::{NEVER, Picos, Tier, index};
 
 /// What the next steps cost: the i-th (from 0) costs `first + growth·i`, for `steps` steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,16 @@ impl Stretch {
         i128::from(self.first) * k + i128::from(self.growth) * (k * (k - 1) / 2)
     }
 
+    /// The sum of the times of the first k steps for k = a, a + d, …, `count` of them:
+    /// first·Σk + growth·(Σk² − Σk)/2.
+    fn summed_times(&self, a: u64, count: u64, d: u64) -> u128 {
+        let (a, n, d) = (i128::from(a), i128::from(count), i128::from(d));
+        let pairs = n * (n - 1) / 2;
+        let sum = n * a + d * pairs;
+        let squares = n * a * a + 2 * a * d * pairs + d * d * ((n - 1) * n * (2 * n - 1) / 6);
+        (i128::from(self.first) * sum + i128::from(self.growth) * (squares - sum) / 2).cast_unsigned()
+    }
+
     /// The fewest steps whose time reaches `until`, at most all of them.
     fn steps_to(&self, until: i128) -> u64 {
         let (mut low, mut high) = (1, self.steps);
@@ -34,8 +44,8 @@ impl Stretch {
 
 impl Engine<'_> {
     /// Phase 8: starts one step, or as many as pass before anything can happen, and returns when the last one ends and how many there are.
-    /// `next` is the time of the next timer or arrival.
-    pub(super) fn start_steps(&mut self, next: Option<Picos>) -> Result<(Picos, u64)> {
+    /// `until` is the time of the next timer or arrival, or the horizon.
+    pub(super) fn start_steps(&mut self, until: Picos) -> Result<(Picos, u64)> {
         for (gpu, load) in self.loads.iter_mut().enumerate() {
             load.flash_writers = self.placement.appends.flash_writers(gpu);
         }
@@ -45,7 +55,7 @@ impl Engine<'_> {
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
         let one_by_one = std::mem::take(&mut self.made_room) || !self.first_steps.is_empty() || pays_landing;
         if ahead > 1 && !one_by_one && self.config.cost.is_linear() {
-            let free = next.map_or(i128::MAX, |next| i128::from(next) - i128::from(self.now));
+            let free = i128::from(until) - i128::from(self.now);
             if free > i128::from(single.first) {
                 let mut stretch = self.price(ahead);
                 for gpu in self.gpus() {
@@ -62,12 +72,15 @@ impl Engine<'_> {
 
     fn take_steps(&mut self, stretch: Stretch, steps: u64) -> Result<(Picos, u64)> {
         let time = i128::from(self.now) + stretch.time(steps);
-        let end = Picos::try_from(time).ok().filter(|&end| end < Picos::MAX / 2).ok_or(Error::ClockRange)?;
-        // The first step's blocks have been drawn in phase 7.
+        let end = Picos::try_from(time).ok().filter(|&end| end < NEVER).ok_or(Error::ClockRange)?;
+        // The first step's blocks have been drawn in phase 7; those of the k-th are drawn after k steps.
         if steps > 1 {
+            let draw_times =
+                |ahead: u64, rounds: u64, stride: u64| stretch.summed_times(ahead + 1, rounds, stride);
             for gpu in self.gpus() {
                 if self.scheduler.count(gpu) > 0 {
-                    self.placement.draw_for_steps(gpu, self.step + 1, steps - 1);
+                    let undrawn = self.placement.draw_for_steps(gpu, self.step + 1, steps - 1, &draw_times);
+                    self.recorder.not_yet_in_use(undrawn);
                 }
             }
         }
@@ -174,6 +187,8 @@ mod tests {
                 }
             }
             prop_assert_eq!(stretch.steps_to(until), reached.unwrap_or(steps));
+            let every_third: i128 = (0..steps).map(|round| stretch.time(2 + 3 * round)).sum();
+            prop_assert_eq!(stretch.summed_times(2, steps, 3).cast_signed(), every_third);
         }
     }
 }

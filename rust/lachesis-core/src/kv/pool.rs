@@ -16,6 +16,18 @@ pub struct BlockRange {
 const FREE: u32 = u32::MAX;
 const UNNAMED: u32 = u32::MAX - 1;
 
+/// Refuses the two numbers that mark a block as free or as held by nobody by name.
+fn check_segment(segment: Option<u32>) -> Result<()> {
+    match segment {
+        Some(segment) if segment >= UNNAMED => Err(Error::Setting {
+            name: "segment",
+            value: segment.to_string(),
+            rule: "must be below 4294967294",
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Blocks 0.. `hbm` are of HBM, the following `hbf` of HBF.
 ///
 /// Contract: `free + held = total` in each tier after every call; a call that fails changes nothing; a block returns to the list that it
@@ -98,6 +110,7 @@ impl BlockPool {
         segment: Option<u32>,
         drawn: &mut Vec<BlockRange>,
     ) -> Result<()> {
+        check_segment(segment)?;
         let own = blocks.min(self.free[tier]);
         let other = blocks - own;
         let spare = if falls_back { self.free[tier.other()] } else { 0 };
@@ -148,6 +161,7 @@ impl BlockPool {
     /// # Errors
     /// As `free`; `Error::BlockHeld` for a block of another segment.
     pub fn free_of(&mut self, segment: u32, blocks: &[u32]) -> Result<()> {
+        check_segment(Some(segment))?;
         self.give_back(blocks, segment)
     }
 
@@ -158,6 +172,7 @@ impl BlockPool {
             fault = match self.owner.get(index(block)).copied() {
                 None => Some(Error::UnknownBlock(block)),
                 Some(FREE) => Some(Error::DoubleFree(block)),
+                Some(UNNAMED) if owner != UNNAMED => Some(Error::NotOfSegment { block, segment: owner }),
                 Some(present) if present != owner => Some(Error::BlockHeld { block, segment: present }),
                 Some(_) => None,
             };

@@ -66,6 +66,8 @@ pub struct Appends {
     /// By GPU: running requests whose current block lies in flash.
     flash_writers: Vec<u32>,
     pub(super) phases: u32,
+    /// By GPU: cohorts with members, in no particular order.
+    occupied: Vec<Vec<u32>>,
     pub(super) draw: OpenDraw,
 }
 
@@ -100,8 +102,14 @@ impl Appends {
             vacant_exceptions: Vec::new(),
             flash_writers: vec![0; gpus],
             phases: block_tokens,
+            occupied: vec![Vec::new(); gpus],
             draw: OpenDraw::default(),
         }
+    }
+
+    /// The cohorts of a GPU that have members.
+    pub(super) fn occupied(&self, gpu: u16) -> &[u32] {
+        &self.occupied[usize::from(gpu)]
     }
 
     /// Running requests of a GPU whose current block lies in flash.
@@ -140,6 +148,7 @@ impl Placement {
             cohort.regime = current.unwrap_or(target);
             cohort.log.clear();
             cohort.log.push((cohort.round, cohort.regime));
+            appends.occupied[usize::from(gpu)].push(cohort_index);
         }
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
@@ -178,6 +187,9 @@ impl Placement {
         let cohort = &mut appends.cohorts[index(append.cohort)];
         let place = cohort.members.iter().position(|&member| member == slot);
         cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
+        if cohort.members.is_empty() {
+            appends.occupied[usize::from(gpu)].retain(|&occupied| occupied != append.cohort);
+        }
         let tier = if append.exceptional {
             cohort.exceptional.retain(|&member| member != slot);
             append.tier

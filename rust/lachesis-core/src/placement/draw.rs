@@ -226,44 +226,50 @@ impl Placement {
     /// that already is its cohort's regime; at most `most`, at least 1.
     #[must_use]
     pub fn uniform_steps(&self, gpu: u16, most: u64) -> u64 {
-        let first = index(self.appends.first_cohort(gpu, 0));
-        let cohorts = &self.appends.cohorts[first..first + 2 * index(self.appends.phases)];
         let mut per_cycle = PerTier([0_u64; 2]);
-        for (place, cohort) in cohorts.iter().enumerate() {
-            let target = Tier::ALL[place % 2];
-            if !cohort.members.is_empty() && (!cohort.exceptional.is_empty() || cohort.regime != target) {
+        for &place in self.appends.occupied(gpu) {
+            let cohort = &self.appends.cohorts[index(place)];
+            let target = Tier::ALL[index(place & 1)];
+            if !cohort.exceptional.is_empty() || cohort.regime != target {
                 return 1;
             }
             per_cycle[target] += cohort.members.len() as u64;
         }
         let free = self.memory.gpus[usize::from(gpu)].free;
         let cycles = |tier| u64::from(free[tier]).checked_div(per_cycle[tier]).unwrap_or(most);
-        let whole_cycles = Tier::ALL.map(cycles)[0].min(Tier::ALL.map(cycles)[1]);
+        let whole_cycles = cycles(Tier::Hbm).min(cycles(Tier::Hbf));
         whole_cycles.saturating_mul(u64::from(self.appends.phases)).clamp(1, most.max(1))
     }
 
-    /// Draws for `steps` steps from `step` on at once.
+    /// Draws for `steps` steps from `step` on at once. `draw_times(ahead, rounds, stride)` is the sum, over the rounds that happen `ahead`,
+    /// `ahead + stride`, … steps after `step`, of the time from now to the round; returns blocks × time before they are drawn, by tier.
     ///
     /// Contract: `steps` is at most what `uniform_steps` allows.
-    pub fn draw_for_steps(&mut self, gpu: u16, step: u64, steps: u64) {
+    pub fn draw_for_steps(
+        &mut self,
+        gpu: u16,
+        step: u64,
+        steps: u64,
+        draw_times: &dyn Fn(u64, u64, u64) -> u128,
+    ) -> PerTier<u128> {
         let phases = u64::from(self.appends.phases);
-        let first = index(self.appends.first_cohort(gpu, 0));
         let memory = &mut self.memory.gpus[usize::from(gpu)];
-        for phase in 0..phases {
+        let mut undrawn = PerTier([0, 0]);
+        for at in 0..self.appends.occupied(gpu).len() {
+            let place = self.appends.occupied(gpu)[at];
+            let phase = u64::from(place / 2 % self.appends.phases);
             // Steps s in [step, step + steps) with s ≡ phase (mod phases).
             let ahead = (phase + phases - step % phases) % phases;
             let rounds = if ahead < steps { (steps - ahead).div_ceil(phases) } else { 0 };
-            for target in Tier::ALL {
-                let place = first + 2 * usize::try_from(phase).unwrap_or(0) + target as usize;
-                let cohort = &mut self.appends.cohorts[place];
-                if cohort.members.is_empty() {
-                    continue;
-                }
-                cohort.round += rounds;
-                let blocks = u32::try_from(cohort.members.len() as u64 * rounds).unwrap_or(u32::MAX);
-                memory.free[target] -= blocks;
-                memory.in_flight[target] += blocks;
-            }
+            let target = Tier::ALL[index(place & 1)];
+            let cohort = &mut self.appends.cohorts[index(place)];
+            let members = cohort.members.len() as u64;
+            cohort.round += rounds;
+            let blocks = u32::try_from(members * rounds).unwrap_or(u32::MAX);
+            memory.free[target] -= blocks;
+            memory.in_flight[target] += blocks;
+            undrawn[target] += u128::from(members) * draw_times(ahead, rounds, phases);
         }
+        undrawn
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     use crate::units::PerTier;
 
     fn facts(class: SegmentClass, score: f64) -> SegmentFacts {
-        SegmentFacts { class, gpu: 0, draw: 0, segment: 0, score: Some(score) }
+        SegmentFacts { class, gpu: 0, draw: 0, segment: 0, is_shared: false, score: Some(score) }
     }
 
     fn node(hbm_blocks: u32) -> NodeView {

@@ -25,6 +25,8 @@ pub struct SegmentFacts {
     pub draw: u64,
     /// Its number in the session.
     pub segment: u32,
+    /// Whether it is a prompt that sessions share.
+    pub is_shared: bool,
     /// The predicted lifetime's rank key (lower lives shorter), for workers with a spawn record.
     pub score: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! `hbf-only` and `hbm-only`: the two ends of the range, neither of which ever falls back.
 
 use crate::policy::{NodeView, Policy, SegmentFacts, WhenEmpty};
-use crate::units::{SegmentClass, Tier};
+use crate::units::Tier;
 
 /// Every generated block to flash (Son et al., IEEE CAL 2026).
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl Policy for HbfOnly {
     }
 }
 
-/// Generated KV never reaches flash; read-mostly prompts lie there, as in H3 and FLINT.
+/// Generated KV never reaches flash; prompts that sessions share lie there, if there is flash, as in H3 and FLINT.
 #[derive(Debug, Default)]
 pub struct HbmOnly;
 
@@ -30,8 +30,8 @@ impl Policy for HbmOnly {
         "hbm-only"
     }
 
-    fn open(&mut self, segment: &SegmentFacts, _node: &NodeView) -> Tier {
-        if segment.class == SegmentClass::Prompt { Tier::Hbf } else { Tier::Hbm }
+    fn open(&mut self, segment: &SegmentFacts, node: &NodeView) -> Tier {
+        if segment.is_shared && node.gpu_total[Tier::Hbf] > 0 { Tier::Hbf } else { Tier::Hbm }
     }
 
     fn when_empty(&self) -> WhenEmpty {

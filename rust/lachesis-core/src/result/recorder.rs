@@ -45,6 +45,8 @@ struct Batch {
 #[derive(Debug)]
 pub struct Recorder {
     counts: Snapshot,
+    /// Blocks × time that `time_passed` is about to count too much.
+    not_yet_in_use: PerTier<u128>,
     current: Batch,
     done: Vec<Batch>,
     spare: Vec<Batch>,
@@ -54,6 +56,7 @@ pub struct Recorder {
     tpot_limit: Picos,
     stop: Stop,
     settled_from: Option<usize>,
+    was_precise: bool,
     requests: Option<Vec<RequestTimes>>,
 }
 
@@ -63,6 +66,7 @@ impl Recorder {
     pub fn new(load_sessions: u64, limits: (Picos, Picos), keep_requests: bool) -> Self {
         Self {
             counts: Snapshot::default(),
+            not_yet_in_use: PerTier([0, 0]),
             current: Batch::default(),
             done: Vec::new(),
             spare: Vec::new(),
@@ -72,6 +76,7 @@ impl Recorder {
             tpot_limit: limits.1,
             stop: Stop::Drained,
             settled_from: None,
+            was_precise: false,
             requests: keep_requests.then(Vec::new),
         }
     }
@@ -96,6 +101,20 @@ impl Recorder {
     pub fn time_passed(&mut self, picos: Picos, used: PerTier<u64>) {
         for tier in Tier::ALL {
             self.counts.block_time[tier] += u128::from(used[tier]) * u128::from(picos.cast_unsigned());
+        }
+    }
+
+    /// Blocks that count as used from now on are in fact drawn later: so many blocks × time before they are.
+    pub fn not_yet_in_use(&mut self, undrawn: PerTier<u128>) {
+        for tier in Tier::ALL {
+            self.not_yet_in_use[tier] += undrawn[tier];
+        }
+    }
+
+    /// The steps in which blocks were drawn ahead of time have ended.
+    pub fn steps_ended(&mut self) {
+        for tier in Tier::ALL {
+            self.counts.block_time[tier] -= std::mem::take(&mut self.not_yet_in_use[tier]);
         }
     }
 
@@ -145,10 +164,7 @@ impl Recorder {
     #[must_use]
     pub fn batch_is_due(&self, now: Picos) -> bool {
         let since = self.done.last().map_or(0, |batch| batch.end.sessions);
-        let horizon = match self.stop {
-            Stop::Drained => Picos::MAX,
-            Stop::Settled { horizon, .. } | Stop::Fixed { horizon, .. } => horizon,
-        };
+        let horizon = self.stop.horizon();
         now >= horizon || self.counts.sessions - since >= self.batch_sessions
     }
 
@@ -179,7 +195,10 @@ impl Recorder {
                 if !precise {
                     self.settled_from = None;
                 }
-                precise || self.is_at_horizon(&snapshot)
+                // Two batches in a row, so that a run does not end on a lucky one.
+                let twice = precise && self.was_precise;
+                self.was_precise = precise;
+                twice || self.is_at_horizon(&snapshot)
             }
         };
         if !over && self.done.len() >= MOST_BATCHES {

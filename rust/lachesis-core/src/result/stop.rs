@@ -1,6 +1,6 @@
 //! When a run ends.
 
-use crate::units::Picos;
+use crate::units::{NEVER, Picos};
 
 /// When a run ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,4 +25,15 @@ pub enum Stop {
         /// Simulated time at which the run ends anyway.
         horizon: Picos,
     },
+}
+
+impl Stop {
+    /// The simulated time at which the run ends anyway.
+    #[must_use]
+    pub const fn horizon(&self) -> Picos {
+        match self {
+            Self::Drained => NEVER,
+            Self::Settled { horizon, .. } | Self::Fixed { horizon, .. } => *horizon,
+        }
+    }
 }

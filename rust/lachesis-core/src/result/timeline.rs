@@ -48,7 +48,7 @@ impl Timeline {
 
     /// Adds a row; the next is due at the first multiple of the interval after it.
     pub fn add(&mut self, row: TimelineRow) {
-        self.next = (row.time / self.interval + 1) * self.interval;
+        self.next = (row.time / self.interval + 1).saturating_mul(self.interval);
         self.rows.push(row);
     }
 

@@ -119,6 +119,9 @@ fn tokens(value: i64) -> Option<u32> {
     u32::try_from(value).ok().filter(|&tokens| tokens < 1 << 31)
 }
 
+/// Not used yet.
+const NO_PLACE: usize = usize::MAX;
+
 const TOKENS_RULE: &str = "must be a whole number from 0 to 2147483647";
 
 /// Builds the workload; what needs the whole session at hand is left to `validate`.
@@ -142,13 +145,15 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
         workload.segments.push(build_segment(c, session, number, row, rows.len())?);
     }
     let mut lists = Lists::new(rows.len());
+    // Where a segment's use by the request at hand lies in the column of uses; of an earlier request if it lies before the request's first.
+    let mut places = vec![NO_PLACE; workload.segments.len() - first_segment];
     let mut written_before = vec![false; workload.segments.len() - first_segment];
     let mut built: Vec<Request> = Vec::with_capacity(rows.len());
     for (number, row) in rows.clone().enumerate() {
         let user_predecessor = add_edges(c, session, number, row, &mut lists)?;
         let segments = &workload.segments[first_segment..];
         let first_use = workload.uses.len();
-        let input_uses = add_uses(c, session, number, row, segments, &mut workload.uses)?;
+        let input_uses = add_uses(c, session, number, row, &mut places, &mut workload.uses)?;
         for used in &workload.uses[first_use..] {
             let place = index(used.segment);
             let is_first_write = used.written > 0 && !std::mem::replace(&mut written_before[place], true);
@@ -319,7 +324,7 @@ fn add_uses(
     session: usize,
     number: usize,
     row: usize,
-    segments: &[SegmentSpec],
+    places: &mut [usize],
     uses: &mut Vec<Use>,
 ) -> Result<u32> {
     let first = uses.len();
@@ -328,18 +333,21 @@ fn add_uses(
     let named = range(&c.use_offsets, row).map(|place| (c.use_segment[place], c.use_written[place], true));
     for (segment, written, is_input) in named.chain([(output, 0, false)]) {
         let segment =
-            u32::try_from(segment).ok().filter(|&segment| index(segment) < segments.len()).ok_or_else(
+            u32::try_from(segment).ok().filter(|&segment| index(segment) < places.len()).ok_or_else(
                 || bad(session, "segment of request", number, segment, "must name a segment of the session"),
             )?;
         let written = tokens(written)
             .ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
-        if let Some(present) = uses[first..].iter_mut().find(|used| used.segment == segment) {
+        let place = &mut places[index(segment)];
+        if *place != NO_PLACE && *place >= first {
+            let present = &mut uses[*place];
             present.written = present
                 .written
                 .checked_add(written)
                 .filter(|&sum| sum < 1 << 31)
                 .ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
         } else {
+            *place = uses.len();
             uses.push(Use { segment, written });
             of_input += u32::from(is_input);
         }

@@ -49,6 +49,14 @@ fn validate_session(workload: &mut Workload, session: usize, prompt_tokens: &mut
                 );
             }
             if segment.prompt_key != NONE {
+                if is_output && request.output_tokens > 0 {
+                    return bad(
+                        "segment",
+                        place,
+                        format!("the output of request {number}"),
+                        "a shared prompt takes no output",
+                    );
+                }
                 if users[place] > 0 && added > 0 {
                     return bad(
                         "segment",

@@ -104,6 +104,7 @@ impl<K> SegmentRow<K> {
             gpu: 0,
             draw: session_number,
             segment: self.generation,
+            is_shared: false,
             score: self.score(),
         }
     }
