@@ -95,7 +95,7 @@ single-agent (Section 5.5), whose sizes follow from Table 3 and Figure 4(b).
 
 **Beside real agents.** Public usage logs of Claude Code have sub-agents of 11 requests that write
 76,000 tokens (medians), behind a prefix of 8,684, and 3 a session. Ours make 3 to 7 requests and
-write 4,000 to 11,000 tokens, behind 6,000, and there are 5 to 17 a session: Table 3 has 58,000 to
+write 4,000 to 11,000 tokens, behind 6,000, and there are 4 to 17 a session: Table 3 has 58,000 to
 98,000 tokens a session (DeepSearchQA 298,000) for all agents together, so workers like those would
 leave room for one. Outputs are longer than there (435 tokens a request on average), since reviewers
 answer in one long request.
