@@ -30,10 +30,15 @@ HBM, HBF = 0, 1
 
 @dataclass(frozen=True)
 class Request:
-    after: list[tuple[int, str, int]]  # (predecessor, edge kind, delay in ps)
+    after: list[tuple[int, str, int | None]]  # (predecessor, edge kind, delay in ps; None: drawn)
     uses: list[tuple[int, int]]  # (segment, tokens written into it), in context order
     output_segment: int
     output_tokens: int
+    tools: list[int] = field(default_factory=list)  # classes of the calls that the output makes
+
+    @property
+    def user_predecessors(self) -> list[int]:
+        return [before for before, kind, _ in self.after if kind == "user"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Segment:
     prefix_key: int | None = None
     closed_by: str = "session_end"
     closed_after: int | None = None
+    score: float | None = None  # a predicted lifetime, of which only the order counts
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,30 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Ranking:
+    """How workers are ranked: the options of `docs/policies.md`."""
+
+    ranked_against: str = "live-workers"  # or 'workers-in-hbm'
+    capacity: str = "total"  # or 'free'
+    reserve: str = "expected"  # or 'live' or 'nothing'
+    margin: float = 1.0
+
+
+@dataclass(frozen=True)
 class Policy:
-    """The tier that each class is written to, and the two habits that tell policies apart."""
+    """The tier that each class is written to, and the habits that tell policies apart."""
 
     name: str
     targets: dict[str, int]
     falls_back: bool  # a block is drawn from the other tier when the target's is empty
     keeps: bool  # boundaries free nothing; what nobody reads is reclaimed when memory is full
+    ranking: Ranking | None = None  # a worker goes to its target only if its rank allows
+
+    def target(self, segment: Segment) -> int:
+        """The tier that a segment is placed in by what it is."""
+        if self.name == "hbm-only" and segment.prefix_key is None:
+            return HBM  # only prompts that sessions share may lie in flash
+        return self.targets[segment.segment_class]
 
 
 ALL_TO_HBM, ALL_TO_HBF = dict.fromkeys(CLASSES, HBM), dict.fromkeys(CLASSES, HBF)
@@ -75,8 +98,13 @@ POLICIES = {
         Policy("hbf-only", ALL_TO_HBF, falls_back=False, keeps=False),
         Policy("hbm-only", ALL_TO_HBM | {"prompt": HBF}, falls_back=False, keeps=False),
         Policy("lachesis-deterministic", SHORT_LIVED_TO_HBM, falls_back=True, keeps=False),
+        Policy("lachesis", SHORT_LIVED_TO_HBM, True, False, Ranking()),
+        Policy("lachesis-oracle", SHORT_LIVED_TO_HBM, True, False, Ranking()),
     )
 }
+
+
+RANKING_POLICIES = [name for name, policy in POLICIES.items() if policy.ranking]
 
 
 @dataclass(frozen=True)
@@ -92,6 +120,17 @@ class StepCost:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """What the engine draws delays and arrivals from."""
+
+    seed: int = 0
+    tool_mean_s: tuple[float, ...] = ()  # by class of tool
+    tool_sigma: float | None = None  # of a log-normal; None: exponential
+    user_median_s: float = 1.0
+    user_sigma: float = 1.0
+
+
+@dataclass(frozen=True)
 class Config:
     gpus: int
     hbm_blocks: int  # per GPU, as hbf_blocks
@@ -104,7 +143,9 @@ class Config:
     block_tokens: int = 16
     turn_end: str = "last-output"  # or 'next-message'
     landing: str = "async"  # or 'sync'
-    arrivals: tuple[str, int, int] | tuple[str] = ("recorded",)  # or ('closed', N, ramp_ps)
+    # Or ('closed', N, ramp_ps); or, for the engine alone, ('poisson', sessions_per_s).
+    arrivals: tuple[str, int, int] | tuple[str, float] | tuple[str] = ("recorded",)
+    drawing: Drawing = Drawing()  # the oracle draws nothing
 
 
 def no_tokens() -> dict[str, list[int]]:

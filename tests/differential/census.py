@@ -14,7 +14,7 @@ class CheckedSimulator(Simulator):
             self.check(gpu)
         before = self.now
         super().start_step()
-        assert self.step_end is None or self.step_end > before, "Invariant: a step takes time"
+        assert self.step_end > before, "Invariant: a step takes time"
 
     def check(self, gpu: Gpu) -> None:
         held = [tier for segment in gpu.segments for tier in segment.blocks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ from .case import (
 NONE = -1
 
 
-def seconds(time_ps: int) -> float:
-    """Seconds that the engine rounds back to exactly these picoseconds."""
+def seconds(time_ps: int | None) -> float:
+    """Seconds that the engine rounds back to exactly these picoseconds; NaN: to be drawn."""
+    if time_ps is None:
+        return np.nan
     time_s = time_ps / 1e12
     assert round(time_s * 1e12) == time_ps
     return time_s
@@ -39,10 +42,9 @@ def flat(rows: list[list[Any]], dtype: type) -> NDArray[Any]:
 
 
 def prefix_numbers(sessions: list[Session]) -> dict[int | None, int]:
-    """Prefix keys numbered from 0 in order of appearance; no key is -1."""
-    keys = dict.fromkeys(spec.prefix_key for session in sessions for spec in session.segments)
-    keys.pop(None, None)
-    return {None: NONE} | {key: number for number, key in enumerate(keys)}
+    """Prefix keys numbered from 0 in their own order, whatever that of sessions; no key is -1."""
+    keys = {spec.prefix_key for session in sessions for spec in session.segments} - {None}
+    return {None: NONE} | {key: number for number, key in enumerate(sorted(keys))}
 
 
 def columns(workload: Workload) -> dict[str, NDArray[Any]]:
@@ -66,8 +68,8 @@ def columns(workload: Workload) -> dict[str, NDArray[Any]]:
         "use_written": flat([[written for _, written in r.uses] for r in requests], np.int64),
         "output_segment": np.array([r.output_segment for r in requests], np.int32),
         "output_tokens": np.array([r.output_tokens for r in requests], np.int64),
-        "tool_offsets": offsets([[] for _ in requests]),
-        "tool_class": np.array([], np.uint8),
+        "tool_offsets": offsets([r.tools for r in requests]),
+        "tool_class": flat([r.tools for r in requests], np.uint8),
         "segment_class": np.array([CLASSES.index(s.segment_class) for s in segments], np.uint8),
         "segment_prefix": np.array([prefixes[s.prefix_key] for s in segments], np.int32),
         "segment_closed_by": np.array([BOUNDARIES.index(s.closed_by) for s in segments], np.uint8),
@@ -75,12 +77,19 @@ def columns(workload: Workload) -> dict[str, NDArray[Any]]:
     }
 
 
-def run_config(config: Config) -> dict[str, Any]:
-    cost = config.cost
+def scores(workload: Workload) -> NDArray[np.float64]:
+    specs = [spec for session in workload.sessions for spec in session.segments]
+    return np.array([np.nan if spec.score is None else spec.score for spec in specs])
+
+
+def run_config(workload: Workload, config: Config) -> dict[str, Any]:
+    cost, drawing = config.cost, config.drawing
     load: dict[str, Any] = {"kind": "recorded", "sessions": 1, "ramp_s": 0.0, "sessions_per_s": 1.0}
     if config.arrivals[0] == "closed":
         _, sessions, ramp_ps = config.arrivals
         load |= {"kind": "closed", "sessions": sessions, "ramp_s": seconds(ramp_ps)}
+    if config.arrivals[0] == "poisson":
+        load |= {"kind": "poisson", "sessions_per_s": config.arrivals[1]}
     return {
         "gpus": config.gpus,
         "hbm_blocks": config.hbm_blocks,
@@ -100,17 +109,18 @@ def run_config(config: Config) -> dict[str, Any]:
         ),
         "load": load,
         "draws": config.draws,
-        "scores": None,
-        "seed": 0,  # every delay of these workloads is fixed
-        "tool_mean_s": [],
-        "tool_sigma": None,
-        "user_median_s": 1.0,
-        "user_sigma": 1.0,
+        "scores": scores(workload) if config.policy.ranking else None,
+        "seed": drawing.seed,
+        "tool_mean_s": list(drawing.tool_mean_s),
+        "tool_sigma": drawing.tool_sigma,
+        "user_median_s": drawing.user_median_s,
+        "user_sigma": drawing.user_sigma,
         "turn_end": config.turn_end,
         "landing": config.landing,
         "aged": False,
         "ttft_limit_s": 1.0,
         "tpot_limit_s": 1.0,
+        "timeline_interval_s": None,
         "keep_requests": True,
         "check_blocks": True,
     }
@@ -123,7 +133,7 @@ def run_policy(config: Config) -> dict[str, Any]:
     return {
         "name": config.policy.name,
         "targets": targets if by_class else None,
-        "options": None,
+        "options": asdict(config.policy.ranking) if config.policy.ranking else None,
     }
 
 
@@ -136,18 +146,30 @@ DRAINED = {
 }
 
 
-def simulate(workload: Workload, config: Config) -> Result:
-    """Run the engine on one case, its census of blocks taken at every instant.
-
-    Raises `MemoryTooSmallError` where a request can never have its blocks.
-    """
+def replay(
+    workload: Workload,
+    settings: dict[str, Any],
+    config: Config,
+    stop: dict[str, Any] = DRAINED,
+) -> dict[str, Any]:
     loaded = _engine.Workload(**columns(workload))
     try:
-        outcome = _engine.replay(loaded, run_config(config), run_policy(config), DRAINED)
+        return _engine.replay(loaded, settings, run_policy(config), stop)
     except _engine.EngineError as error:
         if error.args[0] == "SessionTooLarge":
             raise MemoryTooSmallError(error.args[1]) from error
         raise
+
+
+def simulate(workload: Workload, config: Config, *, gives_draws: bool = True) -> Result:
+    """Run the engine on one case, its census of blocks taken at every instant.
+
+    Unless `gives_draws` the engine finds the list of draws by itself.
+
+    Raises `MemoryTooSmallError` where a request can never have its blocks.
+    """
+    settings = run_config(workload, config)
+    outcome = replay(workload, settings if gives_draws else settings | {"draws": None}, config)
     whole = outcome["whole"]
     result = Result(
         end_ps=whole["time_ps"],

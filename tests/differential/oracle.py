@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from .case import HBF, HBM, Config, MemoryTooSmallError, Request, Result, Segment, Workload
+from .placing import Placing
 
-TIMER, ARRIVAL = 4, 5  # the phases of an instant that take events
+TIMER, ARRIVAL, NEVER = 4, 5, 2**63  # the phases of an instant that take events; no instant
 
 
 @dataclass(eq=False)
@@ -49,7 +50,6 @@ class Run:
     spec: Request
     segments: list[LiveSegment]  # of its uses, in context order
     output: LiveSegment
-    user_predecessors: list[int]
     to_write: dict[LiveSegment, int]  # tokens still to be materialised; shared prompts apart
     times: dict[str, int] = field(default_factory=dict)
     context_tokens: int = 0  # n₀
@@ -59,8 +59,9 @@ class Run:
 class Simulator:
     def __init__(self, workload: Workload, config: Config) -> None:
         self.workload, self.config, self.policy = workload, config, config.policy
+        self.placing = Placing(config)
         self.gpus = [Gpu([config.hbm_blocks, config.hbf_blocks]) for _ in range(config.gpus)]
-        self.now, self.step_end, self.result, self.releases = 0, None, Result(), count(1)
+        self.now, self.step_end, self.result, self.releases = 0, NEVER, Result(), count(1)
         starts = [workload.sessions[index].start_ps for index in config.draws]
         if config.arrivals[0] == "closed":
             _, sessions, ramp_ps = config.arrivals
@@ -69,13 +70,12 @@ class Simulator:
         self.next_draw = len(starts)
 
     def run(self) -> Result:
-        while self.events or self.step_end is not None:
-            times = [event[0] for event in self.events]
-            self.now = min(times if self.step_end is None else [*times, self.step_end])
+        while self.events or self.step_end < NEVER:
+            self.now = min([self.step_end, *(event[0] for event in self.events)])
             if self.step_end == self.now:
                 self.end_step()
             self.fire_events()
-            if self.step_end in (None, self.now):  # a step boundary
+            if self.step_end in (NEVER, self.now):  # a step boundary
                 self.admit()
                 self.draw_blocks()
                 self.start_step()
@@ -83,12 +83,11 @@ class Simulator:
         return self.result
 
     def end_step(self) -> None:  # phase 1
-        running = [run for gpu in self.gpus for run in gpu.running]
+        running = sorted((run for gpu in self.gpus for run in gpu.running), key=lambda run: run.key)
         for run in running:
             run.generated += 1
             run.times.setdefault("first_token", self.now)
-        done = [run for run in running if run.generated == run.spec.output_tokens]
-        self.finish(sorted(done, key=lambda run: run.key))
+        self.finish([run for run in running if run.generated == run.spec.output_tokens])
 
     def finish(self, done: list[Run]) -> None:  # phases 2 and 3
         for run in done:
@@ -110,19 +109,25 @@ class Simulator:
 
     def close_segments(self, session: LiveSession) -> None:
         later = ["session_end"] + ["turn_end"] * (self.config.turn_end == "next-message")
-        for segment in [] if self.policy.keeps else session.segments:
+        for segment in session.segments:
             if segment.spec.closed_by not in later:
                 users = [run for run in session.runs if segment in run.segments]
                 if all("end" in r.times for r in [session.runs[segment.spec.closed_after], *users]):
-                    self.lose_blocks(session.gpu, [segment])
+                    self.close(session.gpu, [segment])
+
+    def close(self, gpu: Gpu, segments: list[LiveSegment]) -> None:
+        for segment in [] if self.policy.keeps else segments:
+            self.placing.close(segment)
+            self.lose_blocks(gpu, [segment])
+            segment.released = next(self.releases)
 
     def write_carried(self, ended: Run) -> None:
         runs = ended.session.runs if self.config.turn_end == "last-output" else []
-        for run in [r for r in runs if max(r.user_predecessors, default=-1) == ended.key[1]]:
-            for segment in run.segments:
+        for run in [r for r in runs if max(r.spec.user_predecessors, default=-1) == ended.key[1]]:
+            for segment in [s for s in run.segments if "stripped" in s.spec.segment_class]:
                 first_writer = next((r for r in runs if r.to_write.get(segment)), None)
-                stripped = segment.spec.segment_class == "reasoning-stripped"
-                if stripped and first_writer is run and segment.tokens == 0:
+                if first_writer is run and segment.tokens == 0:
+                    self.placing.open(segment, self.gpus)
                     write = (segment, 0, run.to_write[segment])
                     if self.can_be_had(run.session.gpu, [write]):
                         run.to_write[segment], segment.released = 0, next(self.releases)
@@ -131,9 +136,7 @@ class Simulator:
     def end_session(self, session: LiveSession) -> None:
         for segment in session.segments:
             segment.holders.discard(session)
-            if not self.policy.keeps:
-                self.lose_blocks(session.gpu, [segment])
-                segment.released = next(self.releases)
+        self.close(session.gpu, session.segments)
         if self.next_draw < len(self.config.draws):  # closed loop: the next one takes its place
             self.events.append((self.now, ARRIVAL, (self.next_draw, 0), None))
             self.next_draw += 1
@@ -162,26 +165,24 @@ class Simulator:
             writes = {session.segments[used]: written for used, written in request.uses}
             output = session.segments[request.output_segment]
             to_write = {s: written for s, written in writes.items() if not s.prefix_tokens}
-            segments = list(writes | {output: 0})
-            users = [before for before, kind, _ in request.after if kind == "user"]
-            run = Run(session, (draw, index), request, segments, output, users, to_write)
+            run = Run(session, (draw, index), request, list(writes | {output: 0}), output, to_write)
             session.runs.append(run)
             self.result.requests[run.key] = run.times
         return session.runs[0]
 
     def become_ready(self, run: Run) -> None:
-        run.times["ready"] = self.now
-        if self.config.turn_end == "next-message" and not self.policy.keeps:
+        gpu, run.times["ready"] = run.session.gpu, self.now
+        if self.config.turn_end == "next-message":
             turns = [s for s in run.session.segments if s.spec.closed_by == "turn_end"]
-            ended = [s for s in turns if s.spec.closed_after in run.user_predecessors]
-            self.lose_blocks(run.session.gpu, ended)
+            self.close(gpu, [s for s in turns if s.spec.closed_after in run.spec.user_predecessors])
         for segment in run.segments:
+            self.placing.open(segment, self.gpus)
             segment.pins += 1
             segment.holders.add(run.session)
         if any(again + new for _, again, new in self.suffix(run)):
             self.events.append((self.now + self.config.ttft_ref_ps, TIMER, run.key, run))
         else:
-            run.session.gpu.queue.append((self.now, run.key, run))
+            gpu.queue.append((self.now, run.key, run))
 
     def suffix(self, run: Run) -> list[tuple[LiveSegment, int, int]]:  # (…, again, new) tokens
         new = {s: s.prefix_tokens for s in run.segments if s.tokens == 0} | run.to_write
@@ -255,7 +256,7 @@ class Simulator:
             had[tier] += 1
         for segment, again, new in writes:
             blocks = -(-(segment.resident + again + new) // self.config.block_tokens)
-            needed[self.policy.targets[segment.spec.segment_class]] += blocks - len(segment.blocks)
+            needed[self.placing.tiers[segment]] += blocks - len(segment.blocks)
         if self.policy.falls_back:
             return sum(needed) <= sum(had)
         return needed[HBM] <= had[HBM] and needed[HBF] <= had[HBF]
@@ -264,7 +265,7 @@ class Simulator:
         name, in_hbf = segment.spec.segment_class, 0
         for tokens in [self.result.rematerialised] * again + [self.result.materialised] * new:
             if segment.resident % self.config.block_tokens == 0:
-                segment.blocks.append(self.draw_block(gpu, self.policy.targets[name]))
+                segment.blocks.append(self.draw_block(gpu, self.placing.tiers[segment]))
             segment.resident += 1
             tokens[name][segment.blocks[-1]] += 1
             in_hbf += segment.blocks[-1] == HBF
@@ -283,11 +284,10 @@ class Simulator:
 
     def start_step(self) -> None:  # phase 8
         cost, running = self.config.cost, sum(len(gpu.running) for gpu in self.gpus)
-        self.step_end = None
-        if running:
-            local_ps = max(self.local_ps(gpu) for gpu in self.gpus)
-            self.step_end = self.now + local_ps + cost.shared_ps[running] + cost.overhead_ps
-            self.result.steps += 1
+        local_ps = max(self.local_ps(gpu) for gpu in self.gpus)
+        step_ps = local_ps + cost.shared_ps[running] + cost.overhead_ps
+        self.step_end = self.now + step_ps if running else NEVER
+        self.result.steps += running > 0
 
     def local_ps(self, gpu: Gpu) -> int:
         cost, reads = self.config.cost, [run.context_tokens + run.generated for run in gpu.running]

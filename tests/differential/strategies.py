@@ -18,6 +18,7 @@ from .case import (
     POLICIES,
     Config,
     Policy,
+    Ranking,
     Request,
     Segment,
     Session,
@@ -38,15 +39,17 @@ class SessionWriter:
     those who used it before (the caller names the edges); segments close after their last user.
     """
 
-    def __init__(self, rng: Random, prefix_tokens: dict[int, int]) -> None:
-        self.rng, self.prefix_tokens = rng, prefix_tokens
+    def __init__(
+        self, rng: Random, prefix_tokens: dict[int, int], most_requests: int = MAX_REQUESTS
+    ) -> None:
+        self.rng, self.prefix_tokens, self.most_requests = rng, prefix_tokens, most_requests
         self.requests: list[Request] = []
         self.segments: list[Segment] = []
         self.tokens: list[int] = []  # by segment, as last_user
         self.last_user: list[int] = []
 
     def full(self) -> bool:
-        return len(self.requests) >= MAX_REQUESTS
+        return len(self.requests) >= self.most_requests
 
     def delay_ps(self) -> int:
         return self.rng.randint(0, LONGEST_DELAY_PS)
@@ -175,11 +178,27 @@ def write_agents(writer: SessionWriter) -> None:
             returns = [reader]
 
 
-def write_sub_agent(writer: SessionWriter, spawned_by: int) -> int | None:
+def write_swarm(writer: SessionWriter) -> None:
+    """A lead that delegates everything, several times: workers beside each other, and reviewers."""
+    prompt, lead = writer.open_prompt(), writer.open("lead")
+    last, returns = writer.request([], [prompt, lead], lead), list[int]()
+    while not writer.full():
+        roles, agents = ("worker", "worker", "reviewer"), writer.rng.randint(1, 7)
+        ends = [write_sub_agent(writer, last, roles) for _ in range(agents)]
+        returns = [end for end in ends if end is not None]
+        if writer.full() or not returns:
+            return
+        after = [(last, "tool"), *((end, "return") for end in returns)]
+        last = writer.request(after, [prompt, lead], lead, (lead,))
+
+
+def write_sub_agent(
+    writer: SessionWriter, spawned_by: int, roles: tuple[str, ...] = ("worker", "reviewer")
+) -> int | None:
     """Append up to three requests in a chain, and return the last; none if the session is full."""
     if writer.full():
         return None
-    context = [writer.open_prompt(), writer.open(writer.rng.choice(["worker", "reviewer"]))]
+    context = [writer.open_prompt(), writer.open(writer.rng.choice(roles))]
     last, edge = spawned_by, "spawn"
     for _ in range(writer.rng.randint(1, 3)):
         if not writer.full():
@@ -190,13 +209,44 @@ def write_sub_agent(writer: SessionWriter, spawned_by: int) -> int | None:
     return last
 
 
-def random_workload(rng: Random) -> Workload:
+def random_ranking(rng: Random) -> Ranking:
+    return Ranking(
+        ranked_against=rng.choice(["live-workers", "workers-in-hbm"]),
+        capacity=rng.choice(["total", "free"]),
+        reserve=rng.choice(["expected", "live", "nothing"]),
+        margin=rng.choice([1.0, 0.3, 0.7, 1.5, 3.0]),
+    )
+
+
+def with_scores(rng: Random, workload: Workload, *, all_known: bool) -> Workload:
+    """Scores for workers, and for others, whose scores count for nothing.
+
+    Few different ones, so that many are equal; the two zeros are equal as well.
+    """
+    scores = [-1.5, -0.0, 0.0, 0.1, 0.25, 0.5, 1.0, 3.0, 1e9][: rng.choice([3, 5, 9])]
+    unknown = [] if all_known else [None, None]
+    sessions = [
+        replace(
+            session,
+            segments=[
+                spec if spec.prefix_key is not None else replace(spec, score=score)
+                for spec in session.segments
+                for score in [rng.choice([*scores, *unknown])]
+            ],
+        )
+        for session in workload.sessions
+    ]
+    return Workload(sessions)
+
+
+def random_workload(rng: Random, *, agents_only: bool = False) -> Workload:
     prefix_tokens = {key: rng.randint(1, 24) for key in range(rng.choice([1, 2, 4, 9]))}
     sessions: list[Session] = []
     start_ps, longest_gap_ps = 0, rng.choice([2, 30, 600])
     for _ in range(rng.randint(1, MAX_SESSIONS)):
-        writer = SessionWriter(rng, prefix_tokens)
-        write = rng.choice([write_turns, write_agents])
+        writer = SessionWriter(rng, prefix_tokens, MAX_REQUESTS + 8 * agents_only)
+        agents = [write_agents, write_swarm, write_swarm]
+        write = rng.choice(agents if agents_only else [write_turns, write_agents])
         write(writer)
         sessions.append(writer.session(start_ps))
         start_ps += rng.randint(1, longest_gap_ps)
@@ -226,7 +276,7 @@ def least_blocks(
             for segment in {*dict(request.uses), request.output_segment}:
                 spec, blocks = session.segments[segment], -(-tokens[segment] // block_tokens)
                 if spec.prefix_key is None:
-                    needed[-1][policy.targets[spec.segment_class]] += blocks
+                    needed[-1][policy.target(spec)] += blocks
                 else:
                     shared[spec.prefix_key] = blocks
         own = [max(tier) for tier in zip(*needed, strict=True)]
@@ -255,7 +305,8 @@ def random_cost(rng: Random, gpus: int, slots: int) -> StepCost:
 
 def random_policy(rng: Random, name: str) -> Policy:
     if name in POLICIES:
-        return POLICIES[name]
+        policy = POLICIES[name]
+        return replace(policy, ranking=random_ranking(rng)) if policy.ranking else policy
     targets = {segment_class: rng.choice([HBM, HBF]) for segment_class in CLASSES}
     return Policy(name, targets, falls_back=True, keeps=False)
 
@@ -267,7 +318,11 @@ def random_case(
 
     Where the memory may be too small, it may just not hold it, and every session is drawn.
     """
-    workload, policy = random_workload(rng), random_policy(rng, policy_name)
+    policy = random_policy(rng, policy_name)
+    workload = random_workload(rng, agents_only=bool(policy.ranking) and rng.randint(1, 4) > 1)
+    if policy.ranking:
+        all_known = policy_name == "lachesis-oracle"
+        workload = with_scores(rng, workload, all_known=all_known)
     gpus, slots = rng.randint(1, 3), rng.randint(1, 6)
     block_tokens = rng.choice([1, 2, 4, 4, 8, 16])
     all_prompts = not memory_may_be_too_small
@@ -278,6 +333,8 @@ def random_case(
     if policy.falls_back:
         total = max(2, sum(least) + rng.randint(0, slack))
         hbm_blocks = rng.randint(1, total - 1)
+        if policy.ranking and rng.randint(0, 2):  # room for few workers
+            hbm_blocks = rng.randint(1, max(1, total // 4))
         hbf_blocks = total - hbm_blocks
     else:
         hbm_blocks, hbf_blocks = (max(1, blocks + rng.randint(0, slack)) for blocks in least)
@@ -285,7 +342,8 @@ def random_case(
     draws, arrivals = list(range(sessions)), ("recorded",)
     if rng.randint(0, 2):
         if not memory_may_be_too_small:
-            draws = [rng.randint(0, sessions - 1) for _ in range(rng.randint(1, 6))]
+            most = 8 if policy.ranking else 6
+            draws = [rng.randint(0, sessions - 1) for _ in range(rng.randint(1, most))]
         arrivals = ("closed", rng.randint(1, 5), rng.choice([0, 7, 30, 600, 2000]))
     return workload, Config(
         gpus=gpus,
@@ -301,6 +359,21 @@ def random_case(
         landing=rng.choice(["async", "sync"]),
         arrivals=arrivals,
     )
+
+
+def of_real_size(workload: Workload, config: Config) -> tuple[Workload, Config]:
+    """The case with microseconds a step and a prefill, in figures that are not round."""
+    scale, cost = 1_000_003, config.cost
+    scaled = replace(
+        cost,
+        local_ps=[scale * ps for ps in cost.local_ps],
+        shared_ps=[scale * ps for ps in cost.shared_ps],
+        context_ps=scale * cost.context_ps + 1,
+        window_ps=scale * cost.window_ps,
+        flush_ps=scale * cost.flush_ps,
+        overhead_ps=scale * cost.overhead_ps,
+    )
+    return workload, replace(config, cost=scaled, ttft_ref_ps=scale * config.ttft_ref_ps)
 
 
 @st.composite

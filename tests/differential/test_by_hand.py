@@ -6,60 +6,12 @@ running request and 16 ps for two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
-from . import census, engine
-from .case import (
-    CLASSES,
-    POLICIES,
-    Config,
-    MemoryTooSmallError,
-    Request,
-    Result,
-    Segment,
-    Session,
-    StepCost,
-    Workload,
-)
-
-FLAT = StepCost(local_ps=[0, 10, 16], shared_ps=[0, 0, 0, 0, 0])
-
-
-def times(ready: int, admitted: int, first_token: int, end: int) -> dict[str, int]:
-    return {"ready": ready, "admitted": admitted, "first_token": first_token, "end": end}
-
-
-def tokens(**by_class: list[int]) -> dict[str, list[int]]:
-    return {name: by_class.get(name.replace("-", "_"), [0, 0]) for name in CLASSES}
-
-
-Replay = Callable[..., Result]
-
-
-@pytest.fixture(params=[census, engine], ids=["oracle", "engine"])
-def replay(request: pytest.FixtureRequest) -> Replay:
-    return partial(replay_with, request.param.simulate)
-
-
-def replay_with(
-    simulate: Replay, *sessions: Session, policy: str = "hbm-first", **settings: Any
-) -> Result:
-    defaults: dict[str, Any] = {
-        "gpus": 1,
-        "hbm_blocks": 10,
-        "hbf_blocks": 10,
-        "slots": 2,
-        "ttft_ref_ps": 100,
-        "cost": FLAT,
-        "draws": list(range(len(sessions))),
-        "block_tokens": 4,
-    }
-    config = Config(policy=POLICIES[policy], **(defaults | settings))
-    return simulate(Workload(list(sessions)), config)
+from .by_hand import Replay, times, tokens
+from .case import MemoryTooSmallError, Request, Segment, Session, StepCost
 
 
 def one_request(written: int, output_tokens: int, start_ps: int = 0) -> Session:
