@@ -138,7 +138,7 @@ def test_flash_is_written_at_one_rate_from_aged_and_from_cold(memory):
         settled(memory, aged=start).measured["hbf_tokens_per_s"] for start in (True, False)
     )
     assert abs(aged - cold) <= aged_half + cold_half
-    assert aged_half + cold_half < 0.05 * aged
+    assert aged_half + cold_half < 0.08 * aged
 
 
 @pytest.mark.parametrize("memory", ["1/7", "4/4"])
