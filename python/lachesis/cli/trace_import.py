@@ -31,6 +31,24 @@ def import_trace(
             "filled in, rows dropped or adjusted.",
         ),
     ] = False,
+    tokenizer: Annotated[
+        str | None,
+        Parameter(
+            metavar="FILE",
+            group=INPUT,
+            help="Count text without counts with this tokenizer: a tokenizers JSON or a tiktoken "
+            "file. Estimated by characters if left out.",
+        ),
+    ] = None,
+    redact: Annotated[
+        bool,
+        Parameter(
+            group=OUTPUT,
+            negative="",
+            show_default=False,
+            help="Keep counts and lengths; drop all text and hash all names.",
+        ),
+    ] = False,
     json: Json = None,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -39,5 +57,6 @@ def import_trace(
     from lachesis.cli.trace_job import import_sources
 
     import_sources(
-        sources, output=output, format=format, map=map or [], strict=strict, json=json, quiet=quiet
-    )
+        sources, output=output, format=format, map=map or [], tokenizer=tokenizer,
+        redacted=redact, strict=strict, json=json, quiet=quiet,
+    )  # fmt: skip

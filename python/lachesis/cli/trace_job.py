@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -18,16 +18,8 @@ from lachesis.results import to_json
 from lachesis.results.provenance import trace_summary
 from lachesis.traces import ReadOptions, Trace, open_trace
 from lachesis.traces.generator import corpora, generate
-
-#: Counts of a trace's quality that are repairs, with how each is told.
-_REPAIRS = {
-    "recounted": "requests recounted",
-    "inferred": "requests inferred",
-    "dropped": "rows dropped",
-    "adjusted": "adjusted",
-    "filled": "values filled in",
-    "orphan_subagents": "sub-agents without a lead",
-}
+from lachesis.traces.redact import redact
+from lachesis.traces.tokenizers import load_tokenizer
 
 
 def import_sources(
@@ -36,20 +28,22 @@ def import_sources(
     output: str,
     format: str | None,
     map: Sequence[str],
+    tokenizer: str | None,
+    redacted: bool,
     strict: bool,
     json: str | None,
     quiet: bool,
 ) -> None:
-    """Read, refuse repairs if strict, save, report.
+    """Read, refuse repairs if strict, redact if asked, save, report.
 
     Raises:
         InputError: whatever cannot be read or written, or was repaired under `strict`.
     """
     check_json(json)
     check_trace_output(output)
-    trace = read_traces(sources, format, map)
-    if strict:
-        _refuse_repairs(trace)
+    trace = read_traces(sources, format, map, tokenizer=tokenizer, strict=strict)
+    if redacted:
+        trace = redact(trace)
     trace.save(output)
     report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
@@ -91,12 +85,22 @@ def generate_corpus(
     report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
-def read_traces(names: Sequence[str], format: str | None, map: Sequence[str]) -> Trace:
+def read_traces(
+    names: Sequence[str],
+    format: str | None,
+    map: Sequence[str],
+    *,
+    tokenizer: str | None = None,
+    strict: bool = False,
+) -> Trace:
     """Everything that the arguments name, as one trace."""
     if not names:
         raise InputError("name at least one file or folder", field="TRACE")
-    columns = parse_pairs(list(map), "--map", "OURS=THEIRS")
-    return open_trace(*names, format=format, options=ReadOptions(columns=columns))
+    options = ReadOptions(columns=parse_pairs(list(map), "--map", "OURS=THEIRS"), strict=strict)
+    if tokenizer is not None:
+        loaded = load_tokenizer(tokenizer)
+        options = replace(options, count_tokens=loaded.count_tokens, tokenizer=loaded.name)
+    return open_trace(*names, format=format, options=options)
 
 
 def check_trace_output(output: str) -> None:
@@ -106,21 +110,6 @@ def check_trace_output(output: str) -> None:
         raise InputError("a trace's name ends in .trace", path=output)
     if not place.parent.is_dir():
         raise InputError(f"cannot be written: no folder {place.parent}", path=output)
-
-
-def _refuse_repairs(trace: Trace) -> None:
-    quality = trace.quality.to_json()
-    told = [
-        f"{count:,} {words}" for key, words in _REPAIRS.items() if (count := _total(quality[key]))
-    ]
-    if told:
-        raise InputError(f"--strict allows no repair: {', '.join(told)}", path=trace.source)
-
-
-def _total(counts: int | dict[str, Any]) -> int:
-    if isinstance(counts, dict):
-        return sum(_total(count) for count in counts.values())
-    return counts
 
 
 def report_trace(

@@ -4,9 +4,8 @@
 
 `train` fits a predictor, `save` and `load` keep it in a small file, `evaluate` says how well it
 orders workers that it never saw, and `segment_scores` gives a simulation one score a worker
-segment, out of fold. Training of the kinds `ridge` and `counts` needs scikit-learn
-(``pip install lachesis[predict]``); nothing else does. ``docs/predictor.md`` defines features,
-file and figures.
+segment, out of fold. Training of the kinds `ridge` and `counts` needs scikit-learn, nothing else
+does. ``docs/predictor.md`` defines features, file and figures.
 
 Example:
     >>> from lachesis.predict import Kind, train

@@ -165,7 +165,7 @@ def require_scikit_learn() -> None:
         import sklearn  # noqa: F401
     except ImportError as fault:
         raise InputError(
-            "training needs scikit-learn, which is not installed: pip install 'lachesis[predict]'"
+            "training needs scikit-learn, which is not installed: pip install scikit-learn"
         ) from fault
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lachesis.errors import InputError
@@ -23,6 +24,7 @@ from lachesis.simulate.run import Observer, Replay, replay
 from lachesis.simulate.search import SearchResult, largest_load
 from lachesis.simulate.spawn_scores import spawn_scores
 from lachesis.simulate.workload import in_workload_order, to_workload, workload_columns
+from lachesis.traces.schema import SegmentClass
 from lachesis.traces.trace import Trace
 
 BASELINE = "hbm-first"
@@ -225,16 +227,27 @@ class _Stage:
             scores = self.scores_by[policy.name]
         return scores if predicted is None else np.where(np.isnan(scores), predicted, scores)
 
+    def sessions_with_workers(self) -> int:
+        """Sessions that have a worker segment."""
+        segments = self.trace.segments
+        workers = segments.filter(pc.equal(segments["class"], SegmentClass.WORKER))
+        return len(pc.unique(workers["session"]))
+
     def scores(self, by: str) -> NDArray[np.float64]:
         """A lifetime a segment of the workload, for policies that rank workers; made once."""
         with self.scoring:
             if by not in self.scores_by:
                 # Only ranking needs the reference clock and scikit-learn.
-                from lachesis.predict import segment_scores, true_lifetimes
+                from lachesis.predict import Kind, segment_scores, true_lifetimes
 
                 latency = self.plan.settings.latency
-                make = true_lifetimes if by == "true" else segment_scores
-                rows = make(self.trace, latency=latency)
+                if by == "true":
+                    rows = true_lifetimes(self.trace, latency=latency)
+                elif self.sessions_with_workers() > 1:
+                    rows = segment_scores(self.trace, Kind.RIDGE, latency=latency)
+                else:
+                    # No other session can teach a model: all workers rank equal.
+                    rows = segment_scores(self.trace, Kind.ONLINE, latency=latency)
                 self.scores_by[by] = in_workload_order(self.trace, rows)
             return self.scores_by[by]
 
