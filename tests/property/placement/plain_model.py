@@ -189,7 +189,7 @@ class Model:
         for name in names:
             if self.segments[name].closing and not self.is_running(name):
                 self._end(name, outcome)
-        return outcome
+        return self._settled(outcome)
 
     def boundary(
         self, kind: str, session: str, name: str | None, generation: int | None
@@ -231,6 +231,12 @@ class Model:
                 outcome.deferred += self.segments[name].blocks
             else:
                 self._end(name, outcome)
+        return self._settled(outcome)
+
+    def _settled(self, outcome: Outcome) -> Outcome:
+        """Shared is what somebody still holds when all is done."""
+        held = self.holders()
+        outcome.shared = [block for block in dict.fromkeys(outcome.shared) if held[block]]
         return outcome
 
     def kept_blocks(self) -> int:

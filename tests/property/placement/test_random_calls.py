@@ -218,12 +218,13 @@ class RandomCalls(RuleBasedStateMachine):
         """Least recent segment first, last block first, until so many are free."""
         released = self.placement.reclaim(count)
         freed: list[int] = []
-        shared: list[int] = []
+        let_go: list[int] = []
         while len(freed) < count and self.model.kept:
             block = self.model.kept[0].pop()
-            (shared if self.model.holders()[block] else freed).append(block)
+            (let_go if self.model.holders()[block] else freed).append(block)
             if not self.model.kept[0]:
                 self.model.kept.pop(0)
+        shared = {block for block in let_go if self.model.holders()[block]}
         assert (Counter(released.freed), Counter(released.still_shared)) == (
             Counter(freed),
             Counter(shared),

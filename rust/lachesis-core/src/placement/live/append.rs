@@ -63,12 +63,7 @@ impl<K: Key> Live<K> {
             let other = if self.decisions.falls_back() { u64::from(count[tier.other()]) } else { 0 };
             u64::from(count[tier]) + other
         };
-        PlacementError::OutOfBlocks {
-            tier,
-            needed,
-            free: of(free),
-            reclaimable: of(self.kept_blocks),
-        }
+        PlacementError::OutOfBlocks { tier, needed, free: of(free), reclaimable: of(self.kept_blocks) }
     }
 
     /// Enters blocks that the engine drew for a segment, in their order.

@@ -200,7 +200,22 @@ impl<K: Key> Live<K> {
                 None => self.defer(place, &mut released),
             }
         }
+        self.settle_shared(&mut released);
         Ok(released)
+    }
+
+    /// Leaves as shared what somebody still holds, each block once: segments that ended together may have shared it.
+    pub(super) fn settle_shared(&self, released: &mut Released<K>) {
+        let mut shared: Vec<u32> = std::mem::take(&mut released.shared)
+            .iter()
+            .flat_map(|run| run.start..run.start + run.blocks)
+            .filter(|&block| self.blocks.holders(block) > 0)
+            .collect();
+        shared.sort_unstable();
+        shared.dedup();
+        for block in shared {
+            push_block(&mut released.shared, block);
+        }
     }
 
     fn defer(&mut self, place: u32, released: &mut Released<K>) {

@@ -57,6 +57,7 @@ impl<K: Key> Live<K> {
                 }
             }
         }
+        self.settle_shared(&mut released);
         let freed: usize = released.freed.iter().map(|range| index(range.blocks)).sum();
         self.counters.reclaimed += freed as u64;
         released
