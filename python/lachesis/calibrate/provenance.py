@@ -87,7 +87,8 @@ Fitted:
   daisy chain leaves room for.
 
 Only checked: reviewers' writes that reach flash without the predictive path, 45 to 95 %
-(Section 5.4; the reviewer's share of the trace is that of an earlier fit); the gain on the daisy
+(Section 5.4; the reviewer's share of the trace is that of an earlier fit; ours fall below it at the
+tight SLO where HBM has the most slots, for the same reason); the gain on the daisy
 chain at the loose SLO; gains and HBM shares of Lachesis, and what ranking adds; and everything
 single-agent (Section 5.5), whose sizes follow from Table 3 and Figure 4(b).
 
