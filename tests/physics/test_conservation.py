@@ -124,5 +124,6 @@ def test_without_pressure_for_flash_even_a_small_hbm_writes_nothing_twice(name, 
     kept = run.tokens().get("prompt", (0, 0))
     hbm_free, hbf_free = run.measured["free_blocks"][0]
     # At the end prompts lie cached, each in blocks of its own; everything else is free.
-    assert (hbm_free == free.hbm_blocks) == (kept[0] == 0)
+    # Under hbm-only HBM holds prompts of one session, which end with it; shared ones lie in flash.
+    assert (hbm_free == free.hbm_blocks) == (kept[0] == 0 or name == "hbm-only")
     assert (hbf_free == free.hbf_blocks) == (kept[1] == 0)

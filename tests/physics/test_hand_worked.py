@@ -56,6 +56,10 @@ def delegation(worker_output=6):
     return builder.build()
 
 
+# Ranked policies admit every worker until one has finished, and rank nothing else: the deterministic
+# path, here.
+RANKED = ("lachesis", "lachesis-oracle")
+
 DELEGATION_TIMES = {
     (0, 0): (0.0, 1.0, 1.5, 3.0),
     (0, 1): (3.0, 4.0, 4.5, 7.0),
@@ -78,6 +82,7 @@ DELEGATION_TOKENS = {
         "prompt": (0, 20), "lead": (24, 0), "worker": (16, 0), "reviewer": (10, 0),
     },
 }  # fmt: skip
+DELEGATION_TOKENS |= dict.fromkeys(RANKED, DELEGATION_TOKENS["lachesis-deterministic"])
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -172,6 +177,7 @@ TURNS_TOKENS = {
         "prompt": (0, 16), "reasoning-laden": (41, 0), "reasoning-stripped": (20, 0),
     },
 }  # fmt: skip
+TURNS_TOKENS |= dict.fromkeys(RANKED, TURNS_TOKENS["lachesis-deterministic"])
 
 
 def two_turns():
@@ -213,7 +219,7 @@ def test_a_prompt_is_written_once_a_gpu(name, gpus):
     trace, settings = twins(), tiny_node(8, 8, gpus=gpus)
     run = drain(trace, chosen(name, trace, settings, 2), settings)
     assert run.times_s == {(draw, 0): (0.0, 1.0, 1.5, 3.0) for draw in (0, 1)}
-    hbm_of_lead = 0 if name in ("hbf-only", "lachesis-deterministic") else 32
+    hbm_of_lead = 0 if name in ("hbf-only", "lachesis-deterministic", *RANKED) else 32
     # read-write-ratio: 4 or 8 mean blocks of 8 or 16, everything fits.
     hbm_of_prompt = 20 * gpus if name in ("hbm-first", "read-write-ratio") else 0
     assert run.bytes == in_bytes(

@@ -9,9 +9,11 @@ import msgspec
 
 from lachesis import _engine
 from lachesis.policy import Policy
+from lachesis.predict import true_lifetimes
 from lachesis.presets import Settings
 from lachesis.simulate import Load, Plan, to_workload
 from lachesis.simulate.faults import engine_errors
+from lachesis.simulate.workload import in_workload_order
 from lachesis.traces import Trace
 
 TOKEN_BYTES = 196_608  # Maverick: 48 layers x 2 x 8 heads x 128 values x 2 bytes
@@ -90,7 +92,10 @@ def drain(
     draws = list(range(len(trace))) if draws is None else draws
     plan = Plan(settings=settings, step_time_s=step_time_s, aged=False)
     load = Load("closed", sessions=load_sessions or len(draws))
-    config = plan.engine_config(workload, policy, load, plan.cost())
+    scores = None
+    if policy.ranking is not None:
+        scores = in_workload_order(trace, true_lifetimes(trace, latency=settings.latency))
+    config = plan.engine_config(workload, policy, load, plan.cost(), scores)
     config["load"]["ramp_s"] = 0.0
     config |= {"draws": draws, "keep_requests": True, "check_blocks": True}
     with engine_errors(trace.source, trace.sessions["session"].to_pylist()):

@@ -86,10 +86,9 @@ def test_last_of_a_repeated_key_counts():
 def test_sizes_are_read_where_the_key_is_in_bytes():
     changed = apply_overrides(
         Settings.choose(),
-        ["node.activation_reserve_bytes_per_gpu=2 GB", "flash.erase_block_bytes=1 MiB"],
+        ["node.activation_reserve_bytes_per_gpu=2 GB"],
     )
     assert changed.node.activation_reserve_bytes_per_gpu == 2 * 10**9
-    assert changed.flash.erase_block_bytes == 2**20
 
 
 @pytest.mark.parametrize(
