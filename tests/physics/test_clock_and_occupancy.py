@@ -1,4 +1,4 @@
-"""Time that does not wrap or overshoot, and occupancy that does not depend on how steps are taken."""
+"""Time that neither wraps nor overshoots; occupancy that knows nothing of how steps are taken."""
 
 import pytest
 

@@ -56,8 +56,8 @@ def delegation(worker_output=6):
     return builder.build()
 
 
-# Ranked policies admit every worker until one has finished, and rank nothing else: the deterministic
-# path, here.
+# Ranked policies admit every worker until one has finished, and rank nothing else: here they place
+# as the deterministic path does.
 RANKED = ("lachesis", "lachesis-oracle")
 
 DELEGATION_TIMES = {
