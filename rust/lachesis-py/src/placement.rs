@@ -170,7 +170,7 @@ fn released<'py>(py: Python<'py>, released: &Released<Name>) -> PyResult<Bound<'
     Ok(result)
 }
 
-const fn named<'a>(segment: &'a Name, generation: Option<u32>) -> Named<'a, Name> {
+const fn named(segment: &Name, generation: Option<u32>) -> Named<'_, Name> {
     Named { segment, generation }
 }
 

@@ -227,9 +227,9 @@ impl<K: Key> Live<K> {
     /// # Errors
     /// `UnknownBlock`.
     pub fn tier_of(&self, block: u32) -> Result<Tier> {
-        let all = i64::from(self.blocks.total[Tier::Hbm]) + i64::from(self.blocks.total[Tier::Hbf]);
-        if i64::from(block) >= all {
-            return Err(PlacementError::UnknownBlock { block, last: all - 1 });
+        let last = self.blocks.last();
+        if i64::from(block) > last {
+            return Err(PlacementError::UnknownBlock { block, last });
         }
         Ok(self.blocks.tier_of(block))
     }

@@ -36,6 +36,11 @@ impl Blocks {
         Ok(Self { entries, total, free: total, shared: 0 })
     }
 
+    /// The largest id; −1 without blocks.
+    pub(super) fn last(&self) -> i64 {
+        i64::from(self.total[Tier::Hbm]) + i64::from(self.total[Tier::Hbf]) - 1
+    }
+
     pub(super) const fn tier_of(&self, block: u32) -> Tier {
         if block < self.total.0[0] { Tier::Hbm } else { Tier::Hbf }
     }
@@ -62,7 +67,7 @@ impl Blocks {
     ) -> Result<()> {
         for (place, &block) in blocks.iter().enumerate() {
             let verdict = match self.entries.get(index(block)) {
-                None => Err(PlacementError::UnknownBlock { block, last: self.entries.len() as i64 - 1 }),
+                None => Err(PlacementError::UnknownBlock { block, last: self.last() }),
                 Some(entry) if entry & MARKED != 0 => Err(twice(block)),
                 Some(_) => rule(self, block),
             };

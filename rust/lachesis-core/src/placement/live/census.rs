@@ -67,7 +67,7 @@ impl<K: Key> Live<K> {
             free: self.blocks.free,
             shared_blocks: self.blocks.shared,
             kept_blocks: self.kept_blocks,
-            segments: self.live_by_class,
+            segments: self.by_class,
             sessions: self.sessions.named(),
             running_requests: self.requests.len(),
             extents: self.chains.live(),
@@ -116,7 +116,7 @@ impl<K: Key> Live<K> {
         let shared = counted.iter().filter(|&&count| count > 1).count();
         agree(|| "shared blocks".to_owned(), crate::units::narrow(shared), self.blocks.shared)?;
         agree(|| "kept blocks".to_owned(), kept, self.kept_blocks.0.iter().sum())?;
-        for (counted, kept) in live.iter().zip(self.live_by_class) {
+        for (counted, kept) in live.iter().zip(self.by_class) {
             agree(|| "live segments of a class".to_owned(), *counted, kept)?;
         }
         self.check_running()

@@ -234,7 +234,7 @@ impl<K: Key> Live<K> {
         self.closed_segments.enter(row.key.clone(), row.generation);
         released.closed.push(row.key.clone());
         self.counters.closed += 1;
-        self.live_by_class[row.class() as usize] -= 1;
+        self.by_class[row.class() as usize] -= 1;
         if fate == Fate::Keep && row.held > 0 {
             released.kept_blocks += row.held;
             self.keep(place);

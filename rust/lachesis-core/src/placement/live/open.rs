@@ -163,7 +163,7 @@ impl<K: Key> Live<K> {
         row.next = owner.first;
         owner.live += 1;
         owner.spawns += u32::from(is_spawn);
-        self.live_by_class[row.class() as usize] += 1;
+        self.by_class[row.class() as usize] += 1;
         let next = row.next;
         let place = self.segments.insert(row);
         self.sessions.row_mut(session).first = place;
