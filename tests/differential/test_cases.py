@@ -42,7 +42,8 @@ def test_memory_runs_out_in_every_way(policy: str):
         assert counts["fallbacks"] == 0
     expected |= {"written to HBF"} if policy == "hbf-only" else {"written to HBM", "written to HBF"}
     if policy == "hbm-only":
-        expected -= {"reclaimed_blocks"}  # its flash holds shared prompts alone, and these cases all
+        # Its flash holds shared prompts alone, and in these cases all of them.
+        expected -= {"reclaimed_blocks"}
     rare = {name: counts[name] for name in expected if counts[name] < 3}
     assert not rare, f"of {len(SEEDS)} cases, too few show {rare}"
 

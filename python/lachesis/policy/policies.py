@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from lachesis.errors import InputError
 from lachesis.policy.python_policy import PythonPolicy, construct, load_class, source_sha256
+from lachesis.policy.ranking import RankingOptions
 from lachesis.traces.schema import SegmentClass
-
-
-@dataclass(frozen=True)
-class RankingOptions:
-    """What the paper leaves open in the predictive path; ``docs/policies.md`` compares the choices.
-
-    Attributes:
-        by: what workers are ranked by: lifetimes ``predicted`` at their spawn by a model that never
-            saw their session, or their ``true`` lifetimes.
-        ranked_against: every live worker of the node, or those in HBM.
-        capacity: whether k divides the node's ``total`` HBM, or what is ``free``.
-        reserve: HBM kept for reviewers: for the ``expected`` number, for those ``live``, or
-            ``nothing``.
-        margin: factor on the mean footprint of a worker; above 1 admits fewer.
-    """
-
-    by: Literal["predicted", "true"] = "predicted"
-    ranked_against: Literal["live-workers", "workers-in-hbm"] = "live-workers"
-    capacity: Literal["total", "free"] = "total"
-    reserve: Literal["expected", "live", "nothing"] = "expected"
-    margin: float = 1.0
-
-    def engine(self) -> dict[str, Any]:
-        """The options as `_engine.replay` takes them."""
-        return {
-            "ranked_against": self.ranked_against,
-            "capacity": self.capacity,
-            "reserve": self.reserve,
-            "margin": self.margin,
-        }
 
 
 @dataclass(frozen=True)
@@ -141,6 +112,8 @@ def policy_names() -> tuple[str, ...]:
 def choose_policy(name: str) -> Policy:
     """The policy of a name, or of ``module:Class`` for one in Python.
 
+    A name that ranks workers may be followed by options: ``lachesis:reserve=live,margin=2``.
+
     `read-write-ratio` still needs its threshold: `lachesis.policy.ratio.fix_threshold`.
 
     Raises:
@@ -150,10 +123,16 @@ def choose_policy(name: str) -> Policy:
     Example:
         >>> choose_policy("hbm-first").frees_at_boundaries
         False
+        >>> choose_policy("lachesis:margin=2").ranking.margin
+        2.0
     """
     if name in POLICIES:
         return POLICIES[name]
-    if ":" in name:
+    base, colon, options = name.partition(":")
+    ranked = POLICIES.get(base)
+    if colon and ranked is not None and ranked.ranking is not None:
+        return replace(ranked, name=name, ranking=ranked.ranking.changed(options, policy=base))
+    if colon and ranked is None:
         return _in_python(name)
     near = difflib.get_close_matches(name, POLICIES, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""

@@ -17,6 +17,7 @@ FILES = {
 }
 TRAJECTORIES = [path.read_text() for path in sorted((FIXTURES / "atif").glob("*.json"))]
 
+
 @settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_a_damaged_project_folder(data):
