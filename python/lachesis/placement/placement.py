@@ -13,8 +13,9 @@ from lachesis.errors import InputError
 from lachesis.placement.engine_lists import EngineLists
 from lachesis.placement.errors import errors_of_the_core, reraise
 from lachesis.placement.protocols import Engine, Name, Tier
-from lachesis.placement.records import Released, Score, SpawnRecord, Stats
+from lachesis.placement.records import Released, Score, SpawnRecord
 from lachesis.placement.scoring import Predictor, Scorer
+from lachesis.placement.views import Views
 from lachesis.policy import Policy, choose_policy
 from lachesis.policy.python_policy import PythonPolicy, Spawn, asked_to_score, load
 from lachesis.predict import TrainedPredictor
@@ -34,7 +35,7 @@ def _policy_of(name: str) -> Policy | PythonPolicy:
     return choose_policy(name)
 
 
-class Placement:
+class Placement(Views):
     """Places KV blocks by the lifetime of what they hold.
 
     The engine owns its free lists. Either it draws blocks itself and tells (`plan`, `commit`,
@@ -108,15 +109,6 @@ class Placement:
                 reap_after_s=reap_after_s,
             )
         self._lists = EngineLists(self._core, engine)
-
-    def blocks_for(self, tokens: int) -> int:
-        """Blocks that so many tokens fill.
-
-        Example:
-            >>> Placement(1, 1).blocks_for(33)
-            3
-        """
-        return -(-tokens // self.block_tokens)
 
     # What the harness tells.
 
@@ -417,46 +409,6 @@ class Placement:
         """Free up to so many blocks (of a tier) that ended segments still keep."""
         with self._lists.one_at_a_time():
             return self._released(self._core.reclaim(blocks, tier=tier))
-
-    # What both may look at.
-
-    def blocks(self, segment: Name, *, generation: int | None = None) -> list[int]:
-        """Ids of a live segment's blocks, in the order in which they came.
-
-        Raises:
-            UnknownSegment, SegmentClosed.
-        """
-        with errors_of_the_core():
-            return self._core.blocks(segment, generation=generation)
-
-    def tier_of(self, block: int) -> Tier:
-        """The tier of a block.
-
-        Raises:
-            UnknownBlock.
-        """
-        with errors_of_the_core():
-            return cast(Tier, self._core.tier_of(block))
-
-    def stats(self) -> Stats:
-        """What the layer holds now, and what happened so far.
-
-        Example:
-            >>> Placement(4, 8).stats().free_blocks
-            {'hbm': 4, 'hbf': 8}
-        """
-        with errors_of_the_core():
-            return Stats(**self._core.stats())
-
-    def check(self) -> None:
-        """Count every block: free + held = total in each tier, also as the engine counts.
-
-        A pass over all blocks: for tests, and to find out who is wrong.
-
-        Raises:
-            CensusError: with the difference.
-        """
-        self._lists.check()
 
     # How it is done.
 
