@@ -3,11 +3,11 @@
 from lachesis.policy.policies import (
     POLICIES,
     Policy,
-    RankingOptions,
     choose_policy,
     policy_names,
 )
 from lachesis.policy.python_policy import PolicyError, PythonPolicy
+from lachesis.policy.ranking import RankingOptions
 
 __all__ = [
     "POLICIES",

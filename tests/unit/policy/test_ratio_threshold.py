@@ -101,7 +101,8 @@ def test_the_engine_is_told_of_the_classes_below():
     fixed, _ = chosen(100)
     assert fixed.classes_in_hbm == {"lead", "worker", "reviewer"}
     # prompt, laden, stripped, lead, worker, reviewer, summary: what the trace lacks goes to HBF.
-    assert fixed.engine() == {"name": "read-write-ratio", "targets": [1, 1, 1, 0, 0, 0, 1]}
+    targets = [1, 1, 1, 0, 0, 0, 1]
+    assert fixed.engine() == {"name": "read-write-ratio", "targets": targets, "options": None}
 
 
 def test_equal_ratios_are_not_told_apart():
