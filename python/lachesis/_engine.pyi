@@ -175,9 +175,7 @@ class Predictor:
     """Scores spawns: the lower, the shorter the worker is expected to live."""
 
     @staticmethod
-    def linear(
-        spec: FeatureSpec, intercept: float, weights: NDArray[np.float64]
-    ) -> Predictor:
+    def linear(spec: FeatureSpec, intercept: float, weights: NDArray[np.float64]) -> Predictor:
         """Fixed weights, one a feature."""
     @staticmethod
     def online(spec: FeatureSpec, alpha: float) -> Predictor:
@@ -257,6 +255,7 @@ class Placement:
         blocks: Sequence[int],
         *,
         generation: int | None = None,
+        cached: bool = False,
         event: int | str | None = None,
         now_s: float | None = None,
     ) -> None:

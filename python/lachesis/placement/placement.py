@@ -334,12 +334,14 @@ class Placement(Views):
         block_ids: Sequence[int],
         *,
         generation: int | None = None,
+        cached: bool = False,
         event: Name | None = None,
     ) -> None:
         """Have a segment hold blocks that a prefix cache found, until its end.
 
-        The blocks are other segments', or free and still cached by the engine, which then takes
-        them off its free list. They are freed with their last holder.
+        Blocks of other segments are then freed with their last holder. With `cached`, blocks that
+        nobody holds may be among them: the engine has taken them off its free list because it
+        still has their content.
 
         Raises:
             UnknownSegment, SegmentClosed, UnknownBlock, BlockHeld.
@@ -357,7 +359,12 @@ class Placement(Views):
         """
         with errors_of_the_core():
             self._core.adopt(
-                segment, block_ids, generation=generation, event=event, now_s=self._now_s()
+                segment,
+                block_ids,
+                generation=generation,
+                cached=cached,
+                event=event,
+                now_s=self._now_s(),
             )
 
     def extend(self, segment: Name, blocks: int, *, generation: int | None = None) -> list[int]:

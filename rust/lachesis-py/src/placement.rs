@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::config::RunPolicy;
 use crate::door::EngineError;
-use crate::name::Name;
+use crate::name::{BlockIds, Name, Whole};
 use crate::python_policy::{Fault, name_of_tier, tier_of_name};
 
 /// From so many block ids on a call releases the GIL.
@@ -53,7 +53,9 @@ fn to_python(error: &PlacementError) -> PyErr {
         PlacementError::DuplicateRequest(_) => "DuplicateRequest",
         PlacementError::TooManyRequests { .. } => "TooManyRequests",
         PlacementError::WrongBoundary { .. } | PlacementError::SegmentNeeded(_) => "WrongBoundary",
-        PlacementError::UnknownBlock { .. } | PlacementError::EmptyBlock(_) => "UnknownBlock",
+        PlacementError::UnknownBlock { .. }
+        | PlacementError::EmptyBlock(_)
+        | PlacementError::UnheldBlock(_) => "UnknownBlock",
         PlacementError::DoubleFree(_) => "DoubleFree",
         PlacementError::BlockHeld { .. } | PlacementError::TooShared(_) => "BlockHeld",
         PlacementError::WrongTier { .. } => "WrongTier",
@@ -113,7 +115,7 @@ fn block_ids(blocks: &[i64]) -> PyResult<Vec<u32>> {
         .collect()
 }
 
-fn count(name: &'static str, value: i64) -> PyResult<u32> {
+fn count(name: &'static str, Whole(value): Whole) -> PyResult<u32> {
     u32::try_from(value).map_err(|_| {
         to_python(&PlacementError::Value {
             name,
@@ -170,7 +172,9 @@ fn released<'py>(py: Python<'py>, released: &Released<Name>) -> PyResult<Bound<'
     Ok(result)
 }
 
-const fn named(segment: &Name, generation: Option<u32>) -> Named<'_, Name> {
+fn named(segment: &Name, generation: Option<Whole>) -> Named<'_, Name> {
+    // A number that no opening can have is of the future.
+    let generation = generation.map(|number| u32::try_from(number.0).unwrap_or(u32::MAX));
     Named { segment, generation }
 }
 
@@ -180,8 +184,8 @@ impl Placement {
     #[new]
     #[pyo3(signature = (hbm_blocks, hbf_blocks, *, policy, turn_end_strips=true, keeps_prompts=false, reap_after_s=None))]
     fn new(
-        hbm_blocks: i64,
-        hbf_blocks: i64,
+        hbm_blocks: Whole,
+        hbf_blocks: Whole,
         policy: RunPolicy,
         turn_end_strips: bool,
         keeps_prompts: bool,
@@ -238,8 +242,8 @@ impl Placement {
         &self,
         py: Python<'py>,
         segment: Name,
-        blocks: i64,
-        generation: Option<u32>,
+        blocks: Whole,
+        generation: Option<Whole>,
         engine_free: Option<(u32, u32)>,
     ) -> PyResult<Bound<'py, PyList>> {
         let blocks = count("blocks", blocks)?;
@@ -261,30 +265,32 @@ impl Placement {
         &self,
         py: Python<'_>,
         segment: Name,
-        blocks: Vec<i64>,
-        generation: Option<u32>,
+        blocks: BlockIds,
+        generation: Option<Whole>,
         event: Option<Name>,
         now_s: Option<f64>,
     ) -> PyResult<()> {
-        let blocks = block_ids(&blocks)?;
+        let blocks = block_ids(&blocks.0)?;
         self.locked(py, blocks.len() >= LONG, now_s, |core| {
             core.commit(named(&segment, generation), &blocks, event.as_ref())
         })
     }
 
-    #[pyo3(signature = (segment, blocks, *, generation=None, event=None, now_s=None))]
+    #[pyo3(signature = (segment, blocks, *, generation=None, cached=false, event=None, now_s=None))]
+    #[expect(clippy::too_many_arguments, reason = "one argument a fact of the call")]
     fn adopt(
         &self,
         py: Python<'_>,
         segment: Name,
-        blocks: Vec<i64>,
-        generation: Option<u32>,
+        blocks: BlockIds,
+        generation: Option<Whole>,
+        cached: bool,
         event: Option<Name>,
         now_s: Option<f64>,
     ) -> PyResult<()> {
-        let blocks = block_ids(&blocks)?;
+        let blocks = block_ids(&blocks.0)?;
         self.locked(py, blocks.len() >= LONG, now_s, |core| {
-            core.adopt(named(&segment, generation), &blocks, event.as_ref())
+            core.adopt(named(&segment, generation), &blocks, cached, event.as_ref())
         })
     }
 
@@ -293,11 +299,11 @@ impl Placement {
         &self,
         py: Python<'py>,
         segment: Name,
-        blocks: Vec<i64>,
-        generation: Option<u32>,
+        blocks: BlockIds,
+        generation: Option<Whole>,
         now_s: Option<f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let blocks = block_ids(&blocks)?;
+        let blocks = block_ids(&blocks.0)?;
         let freed = self.locked(py, blocks.len() >= LONG, now_s, |core| {
             core.free(named(&segment, generation), &blocks)
         })?;
@@ -312,7 +318,7 @@ impl Placement {
         kind: &str,
         session: Name,
         segment: Option<Name>,
-        generation: Option<u32>,
+        generation: Option<Whole>,
         event: Option<Name>,
         now_s: Option<f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
@@ -358,7 +364,12 @@ impl Placement {
     }
 
     #[pyo3(signature = (blocks, *, tier=None))]
-    fn reclaim<'py>(&self, py: Python<'py>, blocks: i64, tier: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+    fn reclaim<'py>(
+        &self,
+        py: Python<'py>,
+        blocks: Whole,
+        tier: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let blocks = count("blocks", blocks)?;
         let tier = tier.map(self::tier).transpose()?;
         released(py, &self.locked(py, true, None, |core| Ok(core.reclaim(blocks, tier)))?)
@@ -369,14 +380,14 @@ impl Placement {
         &self,
         py: Python<'py>,
         segment: Name,
-        generation: Option<u32>,
+        generation: Option<Whole>,
     ) -> PyResult<Bound<'py, PyList>> {
         let ranges = self.locked(py, true, None, |core| core.blocks_of(named(&segment, generation)))?;
         PyList::new(py, ranges.iter().flat_map(|run| run.start..run.start + run.blocks).collect::<Vec<u32>>())
     }
 
-    fn tier_of(&self, py: Python<'_>, block: i64) -> PyResult<Py<PyAny>> {
-        let block = block_ids(&[block])?[0];
+    fn tier_of(&self, py: Python<'_>, block: Whole) -> PyResult<Py<PyAny>> {
+        let block = block_ids(&[block.0])?[0];
         let tier = self.locked(py, false, None, |core| core.tier_of(block))?;
         Ok(name_of_tier(py, tier).clone().into_any().unbind())
     }

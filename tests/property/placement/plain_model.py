@@ -143,14 +143,14 @@ class Model:
         segment.blocks += blocks
         self.written |= set(blocks)
 
-    def adopt(self, name: str, blocks: list[int]) -> None:
-        segment = self.writable(name)
+    def adopt(self, name: str, blocks: list[int], cached: bool) -> None:
+        segment, held = self.writable(name), self.holders()
         for place, block in enumerate(blocks):
             if block >= self.all_blocks:
                 raise errors.UnknownBlock
             if block in blocks[:place]:
                 raise errors.BlockHeld
-            if block not in self.written:
+            if block not in self.written or not (cached or held[block]):
                 raise errors.UnknownBlock
         if set(blocks) & set(segment.blocks):
             raise errors.BlockHeld

@@ -136,13 +136,14 @@ class RandomCalls(RuleBasedStateMachine):
             lambda: self.model.commit(name, blocks, generation),
         )
 
-    @rule(choice=choices, blocks=some_blocks)
-    def adopt_any(self, choice: int, blocks: list[int]) -> None:
-        self.adopt(self.named(choice), blocks)
+    @rule(choice=choices, blocks=some_blocks, cached=st.booleans())
+    def adopt_any(self, choice: int, blocks: list[int], cached: bool) -> None:
+        self.adopt(self.named(choice), blocks, cached)
 
-    def adopt(self, name: str, blocks: list[int]) -> None:
+    def adopt(self, name: str, blocks: list[int], cached: bool = False) -> None:
         self.both(
-            lambda: self.placement.adopt(name, blocks), lambda: self.model.adopt(name, blocks)
+            lambda: self.placement.adopt(name, blocks, cached=cached),
+            lambda: self.model.adopt(name, blocks, cached),
         )
 
     @rule(choice=choices, of=choices, first=st.integers(0, 3), count=st.integers(1, 4))

@@ -110,13 +110,19 @@ impl<K: Key> Live<K> {
         Ok(())
     }
 
-    /// A segment begins to hold blocks that are written already: of other segments, or free and still cached by the engine. They
-    /// are freed with their last holder.
+    /// A segment begins to hold blocks that are written already: of other segments, and with `cached` also free ones that the engine
+    /// has taken off its list because it still has their content. They are freed with their last holder.
     ///
     /// # Errors
-    /// `UnknownSegment`, `SegmentClosed`; `UnknownBlock`; `EmptyBlock` for one that was never written; `BlockHeld` for one that the
+    /// `UnknownSegment`, `SegmentClosed`; `UnknownBlock`; `EmptyBlock` for one that was never written; `UnheldBlock` for a free one without `cached`; `BlockHeld` for one that the
     /// segment holds, or that is named twice; `TooShared`.
-    pub fn adopt(&mut self, named: Named<'_, K>, blocks: &[u32], event: Option<&K>) -> Result<()> {
+    pub fn adopt(
+        &mut self,
+        named: Named<'_, K>,
+        blocks: &[u32],
+        cached: bool,
+        event: Option<&K>,
+    ) -> Result<()> {
         if self.is_repeated(event) {
             return Ok(());
         }
@@ -125,6 +131,7 @@ impl<K: Key> Live<K> {
             blocks,
             |table, block| match () {
                 () if !table.was_written(block) => Err(PlacementError::EmptyBlock(block)),
+                () if !cached && table.holders(block) == 0 => Err(PlacementError::UnheldBlock(block)),
                 () if table.is_full(block) => Err(PlacementError::TooShared(block)),
                 () => Ok(()),
             },

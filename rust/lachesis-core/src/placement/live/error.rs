@@ -77,6 +77,11 @@ pub enum PlacementError {
     /// Nothing was ever written to the block, so no cache can share it.
     #[error("block {0} is unknown to every segment: nothing was written to it")]
     EmptyBlock(u32),
+    /// No segment holds the block, so its content may be gone.
+    #[error(
+        "block {0} is held by no segment; adopt it as cached if the engine still has its content and took it off its list"
+    )]
+    UnheldBlock(u32),
     /// The block is free already, or named twice.
     #[error("block {0} is freed twice")]
     DoubleFree(u32),

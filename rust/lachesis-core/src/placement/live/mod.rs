@@ -5,6 +5,36 @@
 //! time and holds the lock.
 //!
 //! Contract, for every call: one that fails has changed nothing; `free + held = total` in each tier after it.
+//!
+//! ```
+//! use lachesis_core::placement::live::{Boundary, BoundaryKind, Live, LiveConfig, Named, Opening};
+//! use lachesis_core::policy::ClassMap;
+//! use lachesis_core::units::{PerTier, SegmentClass, Tier};
+//!
+//! let config = LiveConfig {
+//!     blocks: PerTier([4, 8]),
+//!     turn_end_strips: true,
+//!     keeps_prompts: false,
+//!     reap_after_s: None,
+//! };
+//! let mut live: Live<u64> = Live::new(config, Box::new(ClassMap::lachesis_deterministic()))?;
+//! let (worker, session) = (7, 1);
+//! live.open(&Opening::new(&worker, SegmentClass::Worker, &session))?;
+//! let plan = live.plan(Named::present(&worker), 6)?;
+//! assert_eq!(plan.runs().collect::<Vec<_>>(), [(Tier::Hbm, 4), (Tier::Hbf, 2)]);
+//! // The engine draws from its own lists, and tells what it drew.
+//! live.commit(Named::present(&worker), &[0, 1, 2, 3, 4, 5], None)?;
+//! let returned = Boundary {
+//!     kind: BoundaryKind::SubagentReturn,
+//!     session: &session,
+//!     segment: Some(Named::present(&worker)),
+//!     event: None,
+//! };
+//! let freed: u32 = live.boundary(&returned)?.freed.iter().map(|run| run.blocks).sum();
+//! assert_eq!(freed, 6);
+//! live.check()?;
+//! # Ok::<(), lachesis_core::placement::live::PlacementError>(())
+//! ```
 
 mod append;
 mod blocks;

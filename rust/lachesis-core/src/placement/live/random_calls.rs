@@ -38,6 +38,7 @@ enum Call {
         of: u8,
         first: usize,
         blocks: Vec<u32>,
+        cached: bool,
     },
     Free {
         segment: u8,
@@ -73,8 +74,8 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
             .prop_map(|(segment, class, session, score)| Call::Open { segment, class, session, score }),
         4 => (segment.clone(), 1..6_u32).prop_map(|(segment, blocks)| Call::Append { segment, blocks }),
         1 => (segment.clone(), ids()).prop_map(|(segment, blocks)| Call::Commit { segment, blocks }),
-        2 => (segment.clone(), segment.clone(), 0..4_usize, ids())
-            .prop_map(|(segment, of, first, blocks)| Call::Adopt { segment, of, first, blocks }),
+        2 => (segment.clone(), segment.clone(), 0..4_usize, ids(), any::<bool>())
+            .prop_map(|(segment, of, first, blocks, cached)| Call::Adopt { segment, of, first, blocks, cached }),
         2 => (segment.clone(), segment.clone(), 0..4_usize, ids())
             .prop_map(|(segment, of, first, blocks)| Call::Free { segment, of, first, blocks }),
         2 => (0..3_u8, prop::collection::vec(segment.clone(), 1..3))
@@ -151,9 +152,9 @@ fn apply(live: &mut Live<u8>, clock_s: &mut f64, call: &Call) -> Result<Released
             live.commit(Named::present(segment), &drawn, None).map(nothing)
         }
         Call::Commit { segment, blocks } => live.commit(Named::present(segment), blocks, None).map(nothing),
-        Call::Adopt { segment, of, first, blocks } => {
+        Call::Adopt { segment, of, first, blocks, cached } => {
             let blocks = some_blocks(live, *of, *first, blocks);
-            live.adopt(Named::present(segment), &blocks, None).map(nothing)
+            live.adopt(Named::present(segment), &blocks, *cached, None).map(nothing)
         }
         Call::Free { segment, of, first, blocks } => {
             let blocks = some_blocks(live, *of, *first, blocks);

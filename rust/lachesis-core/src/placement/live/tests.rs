@@ -84,7 +84,7 @@ fn a_shared_block_is_freed_with_its_last_holder() {
     open(&mut live, "lead", SegmentClass::Lead);
     open(&mut live, "worker", SegmentClass::Worker);
     commit(&mut live, "lead", &[8, 9, 10, 11]);
-    live.adopt(Named::present(&"worker"), &[9, 10], None).expect("they are written");
+    live.adopt(Named::present(&"worker"), &[9, 10], false, None).expect("they are written");
     commit(&mut live, "worker", &[0]);
     assert_eq!(live.stats().shared_blocks, 2);
     let released = boundary(&mut live, BoundaryKind::Compaction, None).expect("the session lives");
@@ -102,9 +102,10 @@ fn a_free_block_that_the_engine_still_caches_can_be_adopted_and_an_empty_one_can
     commit(&mut live, "first", &[3]);
     boundary(&mut live, BoundaryKind::SubagentReturn, Some("first")).expect("it is live");
     open(&mut live, "second", SegmentClass::Worker);
-    live.adopt(Named::present(&"second"), &[3], None).expect("it was written");
-    let refused = live.adopt(Named::present(&"second"), &[4], None);
-    assert_eq!(refused, Err(PlacementError::EmptyBlock(4)));
+    let second = Named::present(&"second");
+    assert_eq!(live.adopt(second, &[3], false, None), Err(PlacementError::UnheldBlock(3)));
+    assert_eq!(live.adopt(second, &[4], true, None), Err(PlacementError::EmptyBlock(4)));
+    live.adopt(second, &[3], true, None).expect("it was written");
     live.check().expect("block 3 is held again");
 }
 
@@ -282,7 +283,7 @@ fn the_engine_can_take_single_blocks_back() {
     open(&mut live, "lead", SegmentClass::Lead);
     open(&mut live, "worker", SegmentClass::Worker);
     commit(&mut live, "lead", &[8, 9, 10, 11, 12]);
-    live.adopt(Named::present(&"worker"), &[9, 10, 11], None).expect("they are written");
+    live.adopt(Named::present(&"worker"), &[9, 10, 11], false, None).expect("they are written");
     let lead = Named::present(&"lead");
     assert_eq!(live.free(lead, &[9, 9]), Err(PlacementError::DoubleFree(9)));
     assert_eq!(live.free(lead, &[13]), Err(PlacementError::DoubleFree(13)));
@@ -324,7 +325,7 @@ fn a_prompt_can_stay_for_the_next_session() {
     commit(&mut live, "prompt", &[8, 9]);
     assert_eq!(boundary(&mut live, BoundaryKind::SessionEnd, None).expect("it lives").kept_blocks, 2);
     live.open(&Opening::new(&"prompt", SegmentClass::Prompt, &"next")).expect("the name is free");
-    live.adopt(Named::present(&"prompt"), &[8, 9], None).expect("they are written");
+    live.adopt(Named::present(&"prompt"), &[8, 9], false, None).expect("they are written");
     // Reclaiming the old copy frees nothing that the new session uses.
     let released = live.reclaim(2, None);
     assert_eq!((ids(&released.freed), ids(&released.shared)), (vec![], vec![8, 9]));
