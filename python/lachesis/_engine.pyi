@@ -228,6 +228,8 @@ class Placement:
         now_s: float | None = None,
     ) -> tuple[int, str, int]:
         """Generation, tier, and the sub-agents that the session had spawned before."""
+    def refuse_reentry(self) -> None:
+        """Raise if this thread is inside a call already."""
     def spawns(self, session: int | str) -> int:
         """Sub-agents that a session has spawned so far."""
     def plan(

@@ -35,6 +35,8 @@ class EngineLists:
             if self._engine is None:
                 yield
                 return
+            # A policy that calls back would wait for us, and we for it.
+            self._core.refuse_reentry()
             with self._lock:
                 self.give_back([])
                 yield

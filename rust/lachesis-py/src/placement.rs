@@ -77,9 +77,7 @@ impl Placement {
         work: impl FnOnce(&mut Live<Name>) -> Result<R, PlacementError> + Send,
     ) -> PyResult<R> {
         let thread = thread_number();
-        if self.holder.load(Ordering::Relaxed) == thread {
-            return Err(PyRuntimeError::new_err("a policy cannot call the placement that is asking it"));
-        }
+        self.refuse_reentry()?;
         let work = |core: &mut Live<Name>| {
             self.holder.store(thread, Ordering::Relaxed);
             let result = now_s.map_or(Ok(()), |now_s| core.advance(now_s)).and_then(|()| work(core));
@@ -230,6 +228,14 @@ impl Placement {
             Ok((opened, position))
         })?;
         Ok((opened.generation, name_of_tier(py, opened.tier).clone().into_any().unbind(), position))
+    }
+
+    /// Raises if this thread is inside a call already, which is a policy in Python calling back: whoever takes a lock of its own asks first.
+    fn refuse_reentry(&self) -> PyResult<()> {
+        if self.holder.load(Ordering::Relaxed) == thread_number() {
+            return Err(PyRuntimeError::new_err("a policy cannot call the placement that is asking it"));
+        }
+        Ok(())
     }
 
     #[pyo3(signature = (session))]

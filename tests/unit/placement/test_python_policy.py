@@ -131,14 +131,26 @@ def test_its_errors_name_file_and_line_and_change_nothing(call, line, message):
     placement.check()
 
 
-def test_it_cannot_call_the_layer_that_asks_it():
+class NoLists:
+    def alloc(self, tier):
+        raise NotImplementedError
+
+    def free(self, blocks):
+        raise NotImplementedError
+
+    def free_blocks(self, tier):
+        return 0
+
+
+@pytest.mark.parametrize("engine", [None, NoLists()])
+def test_it_cannot_call_the_layer_that_asks_it(engine):
     class Calling(Deterministic):
         def segment_opened(self, segment, node):
-            self.placement.stats()
+            self.placement.reclaim(1)
             return "hbm"
 
     policy = Calling()
-    policy.placement = placement = Placement(4, 8, policy=policy)
+    policy.placement = placement = Placement(4, 8, policy=policy, engine=engine)
     with pytest.raises(PolicyError, match="cannot call the placement that is asking it"):
         placement.open("w", "worker", session="s")
     assert placement.stats().live_segments == 0
