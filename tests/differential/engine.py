@@ -143,6 +143,7 @@ DRAINED = {
     "warm_up_turnovers": 0.0,
     "measured_turnovers": 1.0,
     "horizon_s": 1e6,
+    "fail_fast": False,
 }
 
 

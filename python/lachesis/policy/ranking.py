@@ -23,14 +23,15 @@ class RankingOptions:
         capacity: whether k divides the node's ``total`` HBM, or what is ``free``.
         reserve: HBM kept for reviewers: for the ``expected`` number, for those ``live``, or
             ``nothing``.
-        margin: factor on the mean footprint of a worker, above 0; above 1 admits fewer.
+        margin: factor on the mean final footprint of a worker, above 0; larger admits fewer. Below
+            1 by default, because a live worker has not reached its final footprint yet.
     """
 
     by: Literal["predicted", "true"] = "predicted"
     ranked_against: Literal["live-workers", "workers-in-hbm"] = "live-workers"
     capacity: Literal["total", "free"] = "total"
     reserve: Literal["expected", "live", "nothing"] = "expected"
-    margin: float = 1.0
+    margin: float = 0.65
 
     def engine(self) -> dict[str, Any]:
         """The options as `_engine.replay` takes them."""

@@ -61,9 +61,17 @@ def warnings(document: Document) -> list[str]:
 
 
 def outcome_sentence(runs: list[Run]) -> str:
-    """Which policy lets the flash live longest, by what factor, and whether it passes."""
+    """Which policy lets the flash live longest, by what factor, and whether it passes.
+
+    Bounds that nobody can run (an oracle) do not compete, and a winner is named only where its
+    interval lies above the others'.
+    """
     rated = sorted(
-        (run for run in runs if run["hbf_lifetime_years"] is not None),
+        (
+            run
+            for run in runs
+            if run["hbf_lifetime_years"] is not None and not _is_bound(run["policy"])
+        ),
         key=lambda run: run["hbf_lifetime_years"],
         reverse=True,
     )
@@ -80,10 +88,26 @@ def outcome_sentence(runs: list[Run]) -> str:
     factor = years / other["hbf_lifetime_years"]
     if years / rated[-1]["hbf_lifetime_years"] < _ALIKE:
         return f"The flash lasts alike under all policies: {years_text(years)} years, {end}."
+    if not _is_apart(best, others[0]):
+        return (
+            f"The flash lasts about as long under {best['policy']} as under "
+            f"{others[0]['policy']}, within what this run can tell: {years_text(years)} years, "
+            f"{end}."
+        )
     return (
         f"The flash lasts longest under {best['policy']}: {years_text(years)} years, "
         f"{factor:.2f} times as long as under {other['policy']}, {end}."
     )
+
+
+def _is_bound(policy: str) -> bool:
+    return policy.partition(":")[0] == "lachesis-oracle"
+
+
+def _is_apart(one: Run, other: Run) -> bool:
+    """Whether the interval of the longer life lies above the other's; true where there is none."""
+    high, low = one.get("hbf_lifetime_years_ci95"), other.get("hbf_lifetime_years_ci95")
+    return high is None or low is None or high[0] > low[1]
 
 
 def load_sentence(document: Document) -> str:
@@ -175,6 +199,8 @@ def _fitted(origin: dict[str, Any]) -> list[str]:
     if names := list(origin["corpora"]):
         verb = "is" if len(names) == 1 else "are"
         said.append(f"{', '.join(names)} {verb} synthetic; --json says what is calibrated.")
+    if changed := [f"{item['key']} = {item['value']}" for item in origin["overrides"]]:
+        said.append(f"Set by user: {', '.join(changed)}.")
     if fitted := [f"{item['key']} = {item['value']:g}" for item in origin["calibrated"]]:
         said.append(f"Calibrated, not measured: {', '.join(fitted)}.")
     return said

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
-from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan
+from lachesis.simulate.plan import NEAR_STOPPING, SEARCH_STOPPING, Load, Plan, Stopping
 from lachesis.simulate.run import Observer, Replay, replay
-from lachesis.simulate.search import SearchResult, largest_load
+from lachesis.simulate.search import largest_load
 from lachesis.simulate.spawn_scores import spawn_scores
 from lachesis.simulate.workload import in_workload_order, to_workload, workload_columns
 from lachesis.traces.schema import SegmentClass
@@ -179,14 +179,18 @@ class _Stage:
 
     def search(self, name: str) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
-        plan = self.plan.with_stopping(SEARCH_STOPPING)
 
-        def passes(sessions: int) -> bool:
-            outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
-            self.watcher.load_tried(name, sessions, outcome.meets_slo)
-            return outcome.meets_slo
+        def measured(stopping: Stopping) -> Callable[[int], bool]:
+            plan = self.plan.with_stopping(stopping)
 
-        result: SearchResult = largest_load(passes)
+            def passes(sessions: int) -> bool:
+                outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
+                self.watcher.load_tried(name, sessions, outcome.meets_slo)
+                return outcome.meets_slo
+
+            return passes
+
+        result = largest_load(measured(SEARCH_STOPPING), near=measured(NEAR_STOPPING))
         return LoadSearch(name, result.sessions, tuple(result.tried.items()))
 
     def replay(self, name: str, load: Load) -> Replay:

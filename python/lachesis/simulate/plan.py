@@ -84,6 +84,7 @@ class Stopping:
         horizon_s: simulated seconds at which it ends anyway.
         warm_up_turnovers: with `fixed`, the turnovers that are not measured.
         fixed: measure exactly `turnovers` after the warm-up, whatever the precision.
+        fail_fast: with `fixed`, end as soon as it is clear that the SLO is missed.
     """
 
     precision: float = 0.02
@@ -91,6 +92,7 @@ class Stopping:
     horizon_s: float = 60 * 86_400.0
     warm_up_turnovers: float = 1.0
     fixed: bool = False
+    fail_fast: bool = False
 
     def engine(self, load: Load) -> dict[str, Any]:
         """The stop as the engine takes it; a recording is replayed once, and measured whole."""
@@ -101,11 +103,14 @@ class Stopping:
             "warm_up_turnovers": self.warm_up_turnovers,
             "measured_turnovers": self.turnovers,
             "horizon_s": self.horizon_s,
+            "fail_fast": self.fail_fast,
         }
 
 
-#: A measurement for the SLO search: the same length at every load, so that loads compare.
-SEARCH_STOPPING = Stopping(turnovers=2.0, warm_up_turnovers=1.0, fixed=True)
+#: Measurements for the SLO search, of the same length at every load so that loads compare: a short
+#: one to get near the answer, and the one that decides.
+NEAR_STOPPING = Stopping(turnovers=1.5, warm_up_turnovers=1.0, fixed=True, fail_fast=True)
+SEARCH_STOPPING = Stopping(turnovers=6.0, warm_up_turnovers=2.0, fixed=True, fail_fast=True)
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,7 @@ pub(crate) struct RunStop {
     warm_up_turnovers: f64,
     measured_turnovers: f64,
     horizon_s: f64,
+    fail_fast: bool,
 }
 
 impl RunStop {
@@ -221,9 +222,12 @@ impl RunStop {
                 horizon_turnovers: self.measured_turnovers,
                 horizon,
             },
-            "fixed" => {
-                Stop::Fixed { warm_up: self.warm_up_turnovers, measured: self.measured_turnovers, horizon }
-            }
+            "fixed" => Stop::Fixed {
+                warm_up: self.warm_up_turnovers,
+                measured: self.measured_turnovers,
+                horizon,
+                fail_fast: self.fail_fast,
+            },
             other => return unknown("stop", other),
         })
     }

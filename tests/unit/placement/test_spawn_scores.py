@@ -24,15 +24,20 @@ class Fixed:
         return next(self.scores)
 
 
+AT_FINAL_FOOTPRINT = Policy(
+    name="lachesis", summary="", source="", ranking=RankingOptions(margin=1.0)
+)
+
+
 def test_the_shortest_ranked_workers_get_hbm():
-    placement = Placement(10, 90, predictor=Fixed([5.0, 1.0, 9.0, 2.0]), policy="lachesis")
+    placement = Placement(10, 90, predictor=Fixed([5.0, 1.0, 9.0, 2.0]), policy=AT_FINAL_FOOTPRINT)
     placement.spawn("first", {}, session="s")
     placement.commit("first", range(5))
     placement.boundary("subagent_return", session="s", segment="first")
     # A worker takes 5 blocks, so HBM has room for two beside each other.
     tiers = [placement.spawn(name, {}, session="s").tier for name in ("short", "long", "middle")]
     assert tiers == ["hbm", "hbm", "hbm"]
-    placement = Placement(10, 90, predictor=Fixed([5.0, 1.0, 2.0, 9.0]), policy="lachesis")
+    placement = Placement(10, 90, predictor=Fixed([5.0, 1.0, 2.0, 9.0]), policy=AT_FINAL_FOOTPRINT)
     placement.spawn("first", {}, session="s")
     placement.commit("first", range(5))
     placement.boundary("subagent_return", session="s", segment="first")

@@ -48,7 +48,8 @@ pub struct Options {
     pub capacity: Capacity,
     /// How the reserve is sized.
     pub reserve: Reserve,
-    /// Factor on the mean footprint of a worker: above 1 admits fewer.
+    /// Factor on the mean final footprint of a worker: above 1 admits fewer. A live worker has not reached its final footprint, so less than 1
+    /// fills HBM.
     pub margin: f64,
 }
 
@@ -58,7 +59,7 @@ impl Default for Options {
             ranked_against: RankedAgainst::LiveWorkers,
             capacity: Capacity::Total,
             reserve: Reserve::Expected,
-            margin: 1.0,
+            margin: 0.65,
         }
     }
 }
@@ -184,6 +185,14 @@ mod tests {
     use super::*;
     use crate::units::PerTier;
 
+    /// k counts workers at their final footprints, for round numbers.
+    const AT_FINAL_FOOTPRINT: Options = Options {
+        ranked_against: RankedAgainst::LiveWorkers,
+        capacity: Capacity::Total,
+        reserve: Reserve::Expected,
+        margin: 1.0,
+    };
+
     fn facts(class: SegmentClass, score: f64) -> SegmentFacts {
         SegmentFacts { class, gpu: 0, draw: 0, segment: 0, is_shared: false, score: Some(score) }
     }
@@ -203,7 +212,7 @@ mod tests {
 
     #[test]
     fn everybody_is_admitted_until_a_footprint_is_known() {
-        let mut policy = Lachesis::new("lachesis", Options::default());
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
         for score in 0..100 {
             assert_eq!(policy.open(&worker(f64::from(score)), &node(10)), Tier::Hbm);
         }
@@ -211,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_k_shortest_of_the_live_workers_are_admitted() {
-        let mut policy = Lachesis::new("lachesis", Options::default());
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
         policy.open(&worker(5.0), &node(30));
         policy.closed(&worker(5.0), Tier::Hbm, 10);
         // 30 blocks over 10 a worker: k = 3.
@@ -229,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_reserve_takes_room_from_workers() {
-        let options = Options { reserve: Reserve::Live, ..Options::default() };
+        let options = Options { reserve: Reserve::Live, ..AT_FINAL_FOOTPRINT };
         let mut policy = Lachesis::new("lachesis", options);
         let reviewer = facts(SegmentClass::Reviewer, 0.0);
         policy.open(&worker(5.0), &node(30));
@@ -246,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_worker_without_a_score_ranks_last() {
-        let mut policy = Lachesis::new("lachesis", Options::default());
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
         policy.open(&worker(5.0), &node(10));
         policy.closed(&worker(5.0), Tier::Hbm, 10);
         policy.open(&worker(1e300), &node(10));
@@ -255,7 +264,7 @@ mod tests {
 
     #[test]
     fn equal_scores_do_not_count_nor_do_the_two_zeros_differ() {
-        let mut policy = Lachesis::new("lachesis", Options::default());
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
         policy.open(&worker(5.0), &node(10));
         policy.closed(&worker(5.0), Tier::Hbm, 10);
         // Room for one: each of these has no shorter one beside it.
@@ -269,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_placed_by_class() {
-        let mut policy = Lachesis::new("lachesis", Options::default());
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
         for class in SegmentClass::ALL {
             let short = [SegmentClass::ReasoningLaden, SegmentClass::Worker, SegmentClass::Reviewer];
             let tier = if short.contains(&class) { Tier::Hbm } else { Tier::Hbf };

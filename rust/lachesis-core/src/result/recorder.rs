@@ -180,11 +180,11 @@ impl Recorder {
         self.done.push(batch);
         let over = match self.stop {
             Stop::Drained => false,
-            Stop::Fixed { warm_up, .. } => {
-                self.settled_from = (filled && self.is_at_horizon(&snapshot))
-                    .then(|| self.first_batch_after(warm_up))
-                    .flatten();
-                self.is_at_horizon(&snapshot)
+            Stop::Fixed { warm_up, measured, fail_fast, .. } => {
+                let over = self.is_at_horizon(&snapshot)
+                    || (fail_fast && self.surely_misses(&snapshot, warm_up, measured));
+                self.settled_from = (filled && over).then(|| self.first_batch_after(warm_up)).flatten();
+                over
             }
             Stop::Settled { precision, .. } => {
                 self.settled_from = if filled { self.find_settled() } else { None };
@@ -214,10 +214,21 @@ impl Recorder {
             Stop::Settled { horizon_turnovers, horizon, .. } => {
                 turnovers >= horizon_turnovers || snapshot.time >= horizon
             }
-            Stop::Fixed { warm_up, measured, horizon } => {
+            Stop::Fixed { warm_up, measured, horizon, .. } => {
                 turnovers >= warm_up + measured || snapshot.time >= horizon
             }
         }
+    }
+
+    /// Whether so many requests of the window are over a limit already that three times as many as may be would be over it at its end, even
+    /// if all that follow met it.
+    fn surely_misses(&self, snapshot: &Snapshot, warm_up: f64, measured: f64) -> bool {
+        let Some(first) = self.first_batch_after(warm_up).filter(|&first| first > 0) else { return false };
+        let counts = snapshot.since(&self.done[first - 1].end);
+        let share_done = (self.turnovers(counts.sessions) / measured).max(1e-9);
+        let misses =
+            |over: u64, timed: u64| to_f64(i128::from(over)) > 0.03 * to_f64(i128::from(timed)) / share_done;
+        misses(counts.over_ttft, counts.timed_ttft) || misses(counts.over_tpot, counts.timed_tpot)
     }
 
     fn turnovers(&self, sessions: u64) -> f64 {
@@ -320,7 +331,7 @@ impl Recorder {
             Stop::Settled { horizon_turnovers, horizon, .. } => {
                 (turnovers / horizon_turnovers).max(of_time(horizon))
             }
-            Stop::Fixed { warm_up, measured, horizon } => {
+            Stop::Fixed { warm_up, measured, horizon, .. } => {
                 (turnovers / (warm_up + measured)).max(of_time(horizon))
             }
         }

@@ -24,6 +24,8 @@ pub enum Stop {
         measured: f64,
         /// Simulated time at which the run ends anyway.
         horizon: Picos,
+        /// Whether to end as soon as it is clear that the p99 limits are missed.
+        fail_fast: bool,
     },
 }
 
