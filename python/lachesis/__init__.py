@@ -14,6 +14,7 @@ from lachesis._engine import __version__
 
 if TYPE_CHECKING:
     from lachesis.errors import InputError, LachesisError
+    from lachesis.placement import Placement
     from lachesis.traces import Trace, open_trace
 
 #: Where each public name lives; it is imported when first asked for, so that `import lachesis`
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "InputError": "lachesis.errors",
     "LachesisError": "lachesis.errors",
+    "Placement": "lachesis.placement",
     "Trace": "lachesis.traces",
     "open_trace": "lachesis.traces",
 }
 
-__all__ = ["InputError", "LachesisError", "Trace", "__version__", "open_trace"]
+__all__ = ["InputError", "LachesisError", "Placement", "Trace", "__version__", "open_trace"]
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, CycloptsError, Group
 
@@ -140,6 +141,8 @@ def _trace_app() -> App:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors become one line on standard error."""
     debug = "--debug" in arguments
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         # A terminal that cannot show a character gets a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")
@@ -158,6 +161,13 @@ def execute(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code, debug=debug)
     except CycloptsError as error:
         return _fail(_usage_message(error), EXIT_USER, debug=debug)
+    except OSError as error:
+        # What the machine refuses (a full disk under standard output, say) is no fault of ours.
+        said = error.strerror or str(error)
+        named = f"{error.filename}: {said}" if error.filename else f"standard output: {said}"
+        return _fail(named, EXIT_USER, debug=debug)
+    except MemoryError:
+        return _fail("this machine has too little memory for it", EXIT_USER, debug=debug)
     except Exception as error:
         # Whatever is left is a fault of ours, and still takes one line.
         said = f"internal error: {type(error).__name__}: {error}"

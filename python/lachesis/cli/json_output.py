@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from rich.console import Console
 
@@ -12,14 +13,21 @@ from lachesis.errors import InputError
 STDOUT = "-"
 
 
-def check_json(target: str | None) -> None:
+def check_json(target: str | None, inputs: Iterable[str] = (), **outputs: str | None) -> None:
     """Refuse a place that cannot be written, before the work.
 
-    Raises:
-        InputError: an option in place of a file, or a place that cannot be written.
-    """
-    from lachesis.results.files import check_output
+    Args:
+        target: what ``--json`` was given.
+        inputs: paths that the command reads, which no output may overwrite.
+        outputs: what other options write, by the option's name; they must be apart too.
 
+    Raises:
+        InputError: an option in place of a file, a place that cannot be written, or two of the
+            same name.
+    """
+    from lachesis.results.files import check_apart, check_output
+
+    check_apart(inputs, {"--json": target} | {f"--{key}": to for key, to in outputs.items()})
     if target is None or target == STDOUT:
         return
     if target.startswith("-"):

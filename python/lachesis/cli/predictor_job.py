@@ -76,7 +76,7 @@ def execute_training(
     Raises:
         InputError: anything in the arguments or the traces that breaks a rule.
     """
-    check_json(json)
+    check_json(json, options.traces, output=output)
     check_output(output)
     kind = options.check()
     if kind in FITTED:
@@ -113,7 +113,8 @@ def execute_evaluation(
     Raises:
         InputError: anything in the arguments, the traces or the predictor that breaks a rule.
     """
-    check_json(json)
+    read = [*options.traces, *([] if predictor is None else [predictor])]
+    check_json(json, read)
     if plots is not None:
         check_folder(plots)
     kind = options.check()

@@ -35,7 +35,7 @@ def execute_run(
     Raises:
         InputError: anything in the arguments, the presets or the traces that breaks a rule.
     """
-    check_json(json)
+    check_json(json, options.traces, plot=plot, timeline=timeline)
     if plot is not None:
         plot_format(plot)
         check_output(plot)

@@ -27,7 +27,7 @@ def filter_sessions(
     Raises:
         InputError: what cannot be read or written, no condition, or no session left.
     """
-    check_json(json)
+    check_json(json, traces)
     check_trace_output(output)
     bounds = {
         "--min-requests": conditions.requests_min,
@@ -65,7 +65,7 @@ def merge(
     Raises:
         InputError: fewer than two traces, or what cannot be read or written.
     """
-    check_json(json)
+    check_json(json, traces)
     check_trace_output(output)
     if len(traces) < 2:
         raise InputError("name at least two traces", field="TRACE")

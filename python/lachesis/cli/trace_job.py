@@ -39,7 +39,7 @@ def import_sources(
     Raises:
         InputError: whatever cannot be read or written, or was repaired under `strict`.
     """
-    check_json(json)
+    check_json(json, sources)
     check_trace_output(output)
     trace = read_traces(sources, format, map, tokenizer=tokenizer, strict=strict)
     if redacted:
@@ -61,7 +61,7 @@ def check_traces(
     Raises:
         InputError: the first rule that is broken.
     """
-    check_json(json)
+    check_json(json, traces)
     trace = read_traces(traces, format, map)
     report_trace(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
 

@@ -35,7 +35,7 @@ def execute_show(
     Raises:
         InputError: a trace that cannot be read, or a session that is not one.
     """
-    check_json(json)
+    check_json(json, [name])
     if all and session is not None:
         raise InputError("lists every session, so name none", field="--all")
     columns = parse_pairs(list(map), "--map", "OURS=THEIRS")

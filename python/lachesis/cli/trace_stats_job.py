@@ -38,7 +38,7 @@ def execute_stats(
     Raises:
         InputError: anything in the arguments or the traces that breaks a rule.
     """
-    check_json(json)
+    check_json(json, traces)
     if plots is not None:
         check_folder(plots)
     if not traces:

@@ -16,7 +16,7 @@ from lachesis.placement.protocols import Engine, Name, Tier
 from lachesis.placement.records import Released, Score, SpawnRecord
 from lachesis.placement.scoring import Predictor, Scorer
 from lachesis.placement.views import Views
-from lachesis.policy import Policy, choose_policy
+from lachesis.policy import Policy, choose_policy, policy_names
 from lachesis.policy.python_policy import PythonPolicy, Spawn, asked_to_score, load
 from lachesis.predict import TrainedPredictor
 
@@ -28,11 +28,11 @@ _NOT_LIVE = {
 
 
 def _policy_of(name: str) -> Policy | PythonPolicy:
-    if ":" in name:
-        return load(name)
-    if name in _NOT_LIVE:
-        raise InputError(_NOT_LIVE[name], field="policy", value=name)
-    return choose_policy(name)
+    base, mark, _ = name.partition(":")
+    if base in _NOT_LIVE:
+        raise InputError(_NOT_LIVE[base], field="policy", value=name)
+    # What follows a built-in policy's name are its options; what follows a module's, a class.
+    return load(name) if mark and base not in policy_names() else choose_policy(name)
 
 
 class Placement(Views):

@@ -158,6 +158,13 @@ def quality_sentences(quality: dict[str, Any]) -> list[str]:
     if quality["adjusted"]:
         adjusted = _counted(quality["adjusted"])
         said.append(f"Adjusted where the log contradicts itself: {adjusted}.")
+    if quality["filled"]:
+        ways = [
+            f"{name}: {how} ({count:,})"
+            for name, found in quality["filled"].items()
+            for how, count in found.items()
+        ]
+        said.append(f"Filled in where the log says nothing: {'; '.join(ways)}.")
     if skipped := quality["skipped_files"]:
         name, reason = next(iter(skipped.items()))
         more = f", and {len(skipped) - 1:,} more" if len(skipped) > 1 else ""

@@ -98,17 +98,29 @@ class Quality:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Quality:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`; raises `ValueError` or `KeyError` for what it never gives."""
         return cls(
-            requests=Counter(
-                {key: value[key] for key in ("reported", "recounted", "inferred") if value[key]}
-            ),
-            dropped=Counter(value["dropped_reasons"]),
-            excluded=Counter(value["excluded_reasons"]),
-            adjusted=Counter(value["adjusted"]),
-            ignored=Counter(value["ignored"]),
-            filled={name: Counter(ways) for name, ways in value["filled"].items()},
-            skipped=dict(value["skipped_files"]),
-            orphan_subagents=value["orphan_subagents"],
-            empty_sessions=value["empty_sessions"],
+            requests=Counter({key: _count(value, key) for key in _REQUEST_COUNTS if value[key]}),
+            dropped=_counted(value, "dropped_reasons"),
+            excluded=_counted(value, "excluded_reasons"),
+            adjusted=_counted(value, "adjusted"),
+            ignored=_counted(value, "ignored"),
+            filled={name: _counted(value["filled"], name) for name in value["filled"]},
+            skipped={str(name): str(why) for name, why in value["skipped_files"].items()},
+            orphan_subagents=_count(value, "orphan_subagents"),
+            empty_sessions=_count(value, "empty_sessions"),
         )
+
+
+_REQUEST_COUNTS = ("reported", "recounted", "inferred")
+
+
+def _count(counts: dict[str, Any], name: str) -> int:
+    count = counts[name]
+    if type(count) is not int or count < 0:
+        raise ValueError(f"{name} must be a count, not {count!r}")
+    return count
+
+
+def _counted(value: dict[str, Any], name: str) -> Counter[str]:
+    return Counter({reason: _count(value[name], reason) for reason in value[name]})

@@ -318,7 +318,7 @@ def _read_manifest(place: Path) -> dict[str, Any]:
         raise InputError(f"holds no {_MANIFEST}", path=place) from fault
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=file) from fault
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise InputError(f"not valid JSON: {fault}", path=file) from fault
     version = manifest.get("schema") if isinstance(manifest, dict) else None
     if version != SCHEMA_VERSION:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +16,13 @@ import zstandard
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.zstd_stream import ZstdStream
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_tokens
 
 HEAD_BYTES = 65_536
 _COMPRESSED = {".gz", ".zst"}
+#: What reading a file, or decompressing it, may raise.
+STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,7 @@ class SourceFile:
                 case ".gz":
                     return cast(BinaryIO, gzip.open(self.path, "rb"))
                 case ".zst":
-                    raw = self.path.open("rb")
-                    return zstandard.ZstdDecompressor().stream_reader(
-                        raw, read_across_frames=True, closefd=True
-                    )
+                    return cast(BinaryIO, ZstdStream(self.path.open("rb")))
                 case _:
                     return self.path.open("rb")
         except OSError as fault:
@@ -73,7 +74,7 @@ class SourceFile:
                     pieces.append(piece)
                     limit -= len(piece)
                 return b"".join(pieces)
-        except (OSError, EOFError, zstandard.ZstdError) as fault:
+        except STREAM_FAULTS as fault:
             raise unreadable(self.name, fault) from fault
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -83,7 +84,7 @@ class SourceFile:
                 for number, line in enumerate(stream, 1):
                     if not line.isspace():
                         yield number, line
-        except (OSError, EOFError, zstandard.ZstdError) as fault:
+        except STREAM_FAULTS as fault:
             raise unreadable(self.name, fault) from fault
 
     def json_lines(self) -> Iterator[tuple[int, Any]]:

@@ -154,8 +154,15 @@ def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
     """Files and saved traces, each with whether the user named it, in order of path."""
     for path in paths:
         place = Path(path)
-        if not place.exists():
-            raise InputError("no such file or folder", path=place)
+        try:
+            place.lstat()
+        except OSError as fault:
+            if isinstance(fault, FileNotFoundError):
+                raise InputError("no such file or folder", path=place) from fault
+            raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
+        if not (place.is_dir() or place.is_file()):
+            rule = "must be a file or a folder; a pipe or device cannot be read twice"
+            raise InputError(rule if place.exists() else "no such file or folder", path=place)
         if place.is_dir() and not (place / _MANIFEST).is_file():
             if place.suffix == ".trace":
                 raise InputError(f"holds no {_MANIFEST}", path=place)
@@ -170,13 +177,16 @@ def _below(folder: Path) -> Iterator[Path]:
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
-        if entry.is_dir():
-            if (entry / _MANIFEST).is_file():
-                yield entry
-            elif not entry.is_symlink():  # a link may lead back up
-                yield from _below(entry)
-        elif entry.is_file():
+        try:
+            is_folder = entry.is_dir()
+            is_trace = is_folder and (entry / _MANIFEST).is_file()
+            is_file = entry.is_file()
+        except OSError as fault:
+            raise InputError(f"cannot be read: {fault.strerror}", path=entry) from fault
+        if is_trace or is_file:
             yield entry
+        elif is_folder and not entry.is_symlink():  # a link may lead back up
+            yield from _below(entry)
 
 
 def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
-from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.readers.protocol import STREAM_FAULTS, SourceFile
 from lachesis.traces.schema import TOKENS_MAX
+from lachesis.traces.session_builder import encodable
 
 NEEDED: Final = ("session", "input_tokens", "output_tokens")
 OPTIONAL: Final = (
@@ -38,6 +40,7 @@ COLUMNS: Final = NEEDED + OPTIONAL
 _PARQUET_MAGIC: Final = b"PAR1"
 # Epoch seconds of the year 5138 end where milliseconds of 1973 begin, and so on upwards.
 _TIME_UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+_PER_SECOND: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 class Row(NamedTuple):
@@ -64,14 +67,14 @@ def column_names(file: SourceFile) -> list[str]:
     if first.startswith(b"{"):
         try:
             row = json.loads(first)
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             raise InputError(f"not valid JSON: {fault}", path=file.name, row=1) from fault
         # Optional columns may be absent from the first row, so a look at some more.
         names = dict.fromkeys(row)
         for line in rest.split(b"\n")[:-1]:
             try:
                 more = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 break  # reading the rows reports it with its line
             if isinstance(more, dict):
                 names.update(dict.fromkeys(more))
@@ -96,6 +99,29 @@ def _parquet(file: SourceFile) -> pq.ParquetFile:
         raise InputError(f"no valid Parquet: {str(fault).splitlines()[0]}", path=file.name) from (
             fault
         )
+
+
+def _parquet_batches(file: SourceFile) -> Iterator[list[dict[str, Any]]]:
+    batches = _parquet(file).iter_batches()
+    while True:
+        try:
+            batch = next(batches, None)
+            if batch is None:
+                return
+            yield pa.table(
+                [_as_seconds(column) for column in batch.columns], names=batch.schema.names
+            ).to_pylist()
+        except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as fault:
+            rule = f"no valid Parquet: {str(fault).splitlines()[0]}"
+            raise InputError(rule, path=file.name) from fault
+
+
+def _as_seconds(column: pa.Array) -> pa.Array:
+    """Timestamps as seconds since the epoch, whatever their unit and zone; others as they are."""
+    if not pa.types.is_timestamp(column.type):
+        return column
+    counts = pc.cast(column.cast(pa.int64()), pa.float64(), safe=False)
+    return pc.divide(counts, _PER_SECOND[column.type.unit])
 
 
 def names_in_file(file: SourceFile, mapped: Mapping[str, str]) -> dict[str, str]:
@@ -131,8 +157,8 @@ def rows_of(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Rows as mappings, with line numbers (row numbers from 1 for Parquet)."""
     if file.head.startswith(_PARQUET_MAGIC):
         number = 0
-        for batch in _parquet(file).iter_batches():
-            for values in batch.to_pylist():
+        for batch in _parquet_batches(file):
+            for values in batch:
                 number += 1
                 yield number, values
         return
@@ -163,7 +189,7 @@ def _csv_rows(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
                         row=reader.line_num,
                     )
                 yield reader.line_num, dict(zip(names, values, strict=True))
-        except (csv.Error, UnicodeDecodeError, OSError, EOFError) as fault:
+        except (csv.Error, UnicodeDecodeError, *STREAM_FAULTS) as fault:
             raise InputError(
                 f"not valid CSV: {fault}", path=file.name, row=reader.line_num + 1
             ) from fault
@@ -200,7 +226,7 @@ def parsed(
 
     def word(ours: str) -> str | None:
         value = raw(ours)
-        return None if value is None else str(value).strip()
+        return None if value is None else encodable(str(value).strip())
 
     def needed_count(ours: str) -> int:
         found = count(ours)
