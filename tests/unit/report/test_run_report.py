@@ -113,6 +113,7 @@ def test_quality_tells_what_was_recounted_and_left_out() -> None:
         "reported": 24, "recounted": 18, "inferred": 0, "dropped": 1,
         "dropped_reasons": {"no tokens": 1}, "excluded": 3,
         "excluded_reasons": {"greeting": 2, "warm-up": 1}, "adjusted": {"context reset": 2},
+        "filled": {"session": {"each request is one": 24}, "turn": {"a user's message": 42}},
         "skipped_files": {"a.txt": "is empty", "b.txt": "is empty"}, "orphan_subagents": 1,
         "empty_sessions": 0,
     }  # fmt: skip
@@ -121,6 +122,8 @@ def test_quality_tells_what_was_recounted_and_left_out() -> None:
         "1 row dropped: 1 x no tokens.",
         "3 calls excluded: 2 x greeting; 1 x warm-up.",
         "Adjusted where the log contradicts itself: 2 x context reset.",
+        "Filled in where the log says nothing: session: each request is one (24); "
+        "turn: a user's message (42).",
         "2 files skipped: a.txt (is empty), and 1 more.",
         "1 sub-agent without a lead, each a session of its own.",
     ]
