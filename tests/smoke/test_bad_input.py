@@ -36,7 +36,7 @@ class Case:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
-REQUEST_OF_NOTHING = b'{"session": "b", "input_tokens": 5, "output_tokens": 0}\n'
+SHRUNK = b'{"session": "a", "input_tokens": 5, "output_tokens": 5}\n'
 LOG = {"log.jsonl": jsonl(GOOD)}
 RUN = "run log.jsonl --load 2 --turnovers 1 --json out.json"
 
@@ -164,8 +164,8 @@ CASES = [
          ("logs.trace", "not replaced"),
          {**LOG, "logs.trace/a.txt": b""}),
     Case("strict import of a repair", "trace import log.jsonl -o o.trace --strict",
-         ("--strict", "dropped"),
-         {"log.jsonl": LOG["log.jsonl"] + REQUEST_OF_NOTHING}),
+         ("strict", "context reset"),
+         {"log.jsonl": LOG["log.jsonl"] + SHRUNK}),
     Case("import of nothing", "trace import -o o.trace", ("TRACE",)),
     Case("validate no trace", "trace validate logs.trace", ("logs.trace", "trace.json"),
          {"logs.trace/a.txt": b""}),
