@@ -50,7 +50,7 @@ def check_apart(inputs: Iterable[str], outputs: Mapping[str, str | None]) -> Non
         >>> check_apart(["log.jsonl"], {"--json": "log.jsonl"})
         Traceback (most recent call last):
         ...
-        lachesis.errors.InputError: --json = 'log.jsonl': would overwrite what is read
+        lachesis.errors.InputError: --json = log.jsonl, would overwrite what is read
     """
     read = {Path(name).resolve() for name in inputs}
     traces = {place for place in read if place.is_dir() and place.suffix == ".trace"}
