@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 from lachesis.results.measures import run_object
 from lachesis.results.provenance import config_sha256, provenance
+from lachesis.results.schema import shipped_schema
 from lachesis.simulate import BASELINE, Comparison
 
 SCHEMA_VERSION = 1
@@ -66,6 +66,4 @@ def run_schema() -> dict[str, Any]:
         >>> "hbf_lifetime_years" in run_schema()["$defs"]["run"]["properties"]
         True
     """
-    text = resources.files("lachesis.results").joinpath("run.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return shipped_schema("run")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 import msgspec
 
-from lachesis import __version__
 from lachesis.predict import Evaluation, TrainedPredictor
 from lachesis.predict.evaluation import REPLICATES
 from lachesis.presets import LatencyPreset
-from lachesis.results.provenance import CORPUS_STATEMENT
+from lachesis.results.provenance import measured_provenance
+from lachesis.results.schema import shipped_schema
 from lachesis.traces import Trace
 
 SCHEMA_VERSION = 1
@@ -50,7 +47,9 @@ def evaluation_document(
         >>> document["kind"], sorted(document["top_k"])[0]
         ('instruction-length', '0.05')
     """
-    origin = _provenance(trace, latency, seed, command, corpora)
+    origin = measured_provenance(
+        trace, latency=latency, seed=seed, command=command, corpora=corpora
+    )
     return {
         "schema": SCHEMA_VERSION,
         "provenance": {**origin, "bootstrap_replicates": REPLICATES},
@@ -71,7 +70,9 @@ def training_document(
     """What was trained, on what, and where it went."""
     return {
         "schema": SCHEMA_VERSION,
-        "provenance": _provenance(trace, latency, seed, command, corpora),
+        "provenance": measured_provenance(
+            trace, latency=latency, seed=seed, command=command, corpora=corpora
+        ),
         "output": output,
         "kind": str(predictor.kind),
         "alpha": predictor.alpha,
@@ -87,29 +88,4 @@ def evaluation_schema() -> dict[str, Any]:
         >>> "kendall_tau" in evaluation_schema()["required"]
         True
     """
-    name = "predictor_evaluation.schema.json"
-    text = resources.files("lachesis.results").joinpath(name).read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-def _provenance(
-    trace: Trace,
-    latency: LatencyPreset,
-    seed: int,
-    command: Sequence[str],
-    corpora: Sequence[str],
-) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "command": shlex.join(command),
-        "seed": seed,
-        "trace_sha256": trace.sha256,
-        "trace_source": trace.source,
-        "trace_sessions": len(trace),
-        "trace_requests": trace.requests.num_rows,
-        "trace_tokenizer": trace.tokenizer,
-        "trace_quality": trace.quality.to_json(),
-        "corpora": dict.fromkeys(corpora, CORPUS_STATEMENT),
-        "presets": {"latency": latency.name},
-    }
+    return shipped_schema("predictor_evaluation")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lachesis import __version__
-from lachesis.presets import Preset, Settings
+from lachesis.presets import LatencyPreset, Preset, Settings
 from lachesis.presets.base import value_at
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.simulate import Comparison, LoadSearch, Plan, Replay
@@ -45,13 +45,7 @@ def provenance(
         "command": shlex.join(command),
         "seed": plan.seed,
         "config_sha256": config_sha256(comparison),
-        "trace_sha256": trace.sha256,
-        "trace_source": trace.source,
-        "trace_sessions": len(trace),
-        "trace_requests": trace.requests.num_rows,
-        "trace_tokenizer": trace.tokenizer,
-        "trace_quality": trace.quality.to_json(),
-        "corpora": dict.fromkeys(corpora, CORPUS_STATEMENT),
+        **_trace_origin(trace, corpora),
         "presets": preset_names(plan.settings),
         "options": options(comparison),
         "overrides": list(values_from(plan.settings, USER_SOURCE)),
@@ -65,6 +59,44 @@ def provenance(
             for replay in comparison.replays
         },
         "searches": [_search(search) for search in comparison.searches],
+    }
+
+
+def measured_provenance(
+    trace: Trace,
+    *,
+    latency: LatencyPreset,
+    seed: int,
+    command: Sequence[str],
+    corpora: Sequence[str],
+) -> dict[str, Any]:
+    """The `provenance` of what is measured of a trace on the reference clock, without a replay.
+
+    Args:
+        trace: what was measured.
+        latency: the latencies of the reference clock.
+        seed: of its draws.
+        command: the arguments that decide the result.
+        corpora: names of the built-in corpora among the inputs.
+    """
+    return {
+        "version": __version__,
+        "command": shlex.join(command),
+        "seed": seed,
+        **_trace_origin(trace, corpora),
+        "presets": {"latency": latency.name},
+    }
+
+
+def _trace_origin(trace: Trace, corpora: Sequence[str]) -> dict[str, Any]:
+    return {
+        "trace_sha256": trace.sha256,
+        "trace_source": trace.source,
+        "trace_sessions": len(trace),
+        "trace_requests": trace.requests.num_rows,
+        "trace_tokenizer": trace.tokenizer,
+        "trace_quality": trace.quality.to_json(),
+        "corpora": dict.fromkeys(corpora, CORPUS_STATEMENT),
     }
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
-from lachesis import __version__
 from lachesis.characterise import WorkloadStats
 from lachesis.characterise.bootstrap import REPLICATES
 from lachesis.presets import LatencyPreset
-from lachesis.results.provenance import CORPUS_STATEMENT
+from lachesis.results.provenance import measured_provenance
+from lachesis.results.schema import shipped_schema
 from lachesis.traces import Trace
 
 SCHEMA_VERSION = 1
@@ -49,17 +46,9 @@ def stats_document(
     return {
         "schema": SCHEMA_VERSION,
         "provenance": {
-            "version": __version__,
-            "command": shlex.join(command),
-            "seed": seed,
-            "trace_sha256": trace.sha256,
-            "trace_source": trace.source,
-            "trace_sessions": len(trace),
-            "trace_requests": trace.requests.num_rows,
-            "trace_tokenizer": trace.tokenizer,
-            "trace_quality": trace.quality.to_json(),
-            "corpora": dict.fromkeys(corpora, CORPUS_STATEMENT),
-            "presets": {"latency": latency.name},
+            **measured_provenance(
+                trace, latency=latency, seed=seed, command=command, corpora=corpora
+            ),
             "percentiles": "linear between order statistics",
             "bootstrap_replicates": REPLICATES,
         },
@@ -74,7 +63,4 @@ def stats_schema() -> dict[str, Any]:
         >>> "lead_waiting_share" in stats_schema()["$defs"]["workload"]["properties"]
         True
     """
-    name = "trace_stats.schema.json"
-    text = resources.files("lachesis.results").joinpath(name).read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return shipped_schema("trace_stats")

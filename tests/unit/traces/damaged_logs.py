@@ -55,8 +55,12 @@ def _lists(value):
 
 
 @st.composite
-def damaged_lines(draw, lines):
-    """`lines` with some dropped, repeated, moved, cut off, or changed in a value."""
+def damaged_lines(draw, lines, changed=None):
+    """`lines` with some dropped, repeated, moved, cut off, or changed in a value.
+
+    `changed` draws a line in which a value is another; for lines of JSON if not given.
+    """
+    changed = changed_json if changed is None else changed
     lines = list(lines)
     for _ in range(draw(st.integers(0, 4))):
         if not lines:
@@ -72,14 +76,19 @@ def damaged_lines(draw, lines):
             case "cut":
                 lines[index] = lines[index][: draw(st.integers(0, len(lines[index])))]
             case _:
-                try:
-                    row = json.loads(lines[index])
-                except ValueError:
-                    continue
-                if found := places(row):
-                    row = replaced(row, draw(st.sampled_from(found)), draw(junk))
-                    lines[index] = json.dumps(row)
+                lines[index] = draw(changed(lines[index]))
     return lines
+
+
+@st.composite
+def changed_json(draw, line):
+    """A line of JSON with another value at one place; any other line as it is."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return line
+    found = places(row)
+    return json.dumps(replaced(row, draw(st.sampled_from(found)), draw(junk))) if found else line
 
 
 @st.composite

@@ -16,6 +16,7 @@ import zstandard
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.json_fault import MALFORMED
 from lachesis.traces.readers.zstd_stream import ZstdStream
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_tokens
 
@@ -93,7 +94,7 @@ class SourceFile:
         for number, line in self.lines():
             try:
                 value = decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except MALFORMED:
                 value = self._decoded_again(line, number)
             yield number, value
 
@@ -102,7 +103,7 @@ class SourceFile:
         content = self.read_bytes()
         try:
             return msgspec.json.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except MALFORMED:
             return self._decoded_again(content, None)
 
     def _decoded_again(self, content: bytes, line: int | None) -> Any:  # noqa: ANN401 - as above
