@@ -8,7 +8,7 @@ import pytest
 
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
-from lachesis.simulate import Load, Plan, Stopping, replay, to_workload
+from lachesis.simulation import Load, Plan, Stopping, replay, to_workload
 from lachesis.traces import open_trace
 
 

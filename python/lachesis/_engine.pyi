@@ -1,4 +1,4 @@
-"""The Rust engine. Use `lachesis.simulate`; these are its raw calls.
+"""The Rust engine. Use `lachesis.simulation`; these are its raw calls.
 
 Offsets are int64 with a leading 0; request and segment numbers are local to their session.
 """

@@ -7,7 +7,7 @@ SCRIPT = """
 import resource, sys
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
-from lachesis.simulate import Load, Plan, Stopping, replay, to_workload
+from lachesis.simulation import Load, Plan, Stopping, replay, to_workload
 from lachesis.traces import open_trace
 
 workload = to_workload(open_trace("tau3-airline"))

@@ -6,7 +6,7 @@ from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_overrides
-from lachesis.simulate import Load, Plan, Stopping, replay, to_workload
+from lachesis.simulation import Load, Plan, Stopping, replay, to_workload
 from lachesis.traces.builder import TraceBuilder
 
 DAY_S = 86_400.0

@@ -13,7 +13,7 @@ import pytest
 from lachesis import _engine
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
-from lachesis.simulate import (
+from lachesis.simulation import (
     SEARCH_STOPPING,
     Load,
     Plan,

@@ -10,8 +10,8 @@ from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_overrides
-from lachesis.simulate import Load, Plan, step_cost, to_workload
-from lachesis.simulate.pricing import model_shape
+from lachesis.simulation import Load, Plan, step_cost, to_workload
+from lachesis.simulation.pricing import model_shape
 from lachesis.traces import TraceBuilder
 
 from . import closed_forms as by_hand

@@ -14,7 +14,7 @@ import pytest
 
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_overrides
-from lachesis.simulate import Load, Plan, Stopping, replay, to_workload
+from lachesis.simulation import Load, Plan, Stopping, replay, to_workload
 from lachesis.traces import Trace, open_trace
 
 SPLITS = ("1/7", "2/6", "3/5", "4/4")

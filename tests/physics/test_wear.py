@@ -9,7 +9,7 @@ import pytest
 from lachesis import _engine
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_overrides
-from lachesis.simulate import (
+from lachesis.simulation import (
     Load,
     Plan,
     Stopping,

@@ -11,9 +11,9 @@ from lachesis import _engine
 from lachesis.policy import Policy
 from lachesis.predict import true_lifetimes
 from lachesis.presets import Settings
-from lachesis.simulate import Load, Plan, to_workload
-from lachesis.simulate.faults import engine_errors
-from lachesis.simulate.workload import in_workload_order
+from lachesis.simulation import Load, Plan, to_workload
+from lachesis.simulation.faults import engine_errors
+from lachesis.simulation.workload import in_workload_order
 from lachesis.traces import Trace
 
 TOKEN_BYTES = 196_608  # Maverick: 48 layers x 2 x 8 heads x 128 values x 2 bytes

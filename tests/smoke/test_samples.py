@@ -9,7 +9,7 @@ import pytest
 
 from lachesis.presets import Settings
 from lachesis.results import run_document, run_schema, to_json
-from lachesis.simulate import Load, Plan, Stopping, compare
+from lachesis.simulation import Load, Plan, Stopping, compare
 from lachesis.traces import open_trace
 
 pytestmark = pytest.mark.samples

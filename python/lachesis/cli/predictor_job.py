@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.predict import Kind, TrainedPredictor, evaluate, load, save, train
 from lachesis.predict.training import FITTED, check_alpha, require_scikit_learn
 from lachesis.presets import load_latency
+from lachesis.quantities import parse_pairs
 from lachesis.report.predictor_plot import draw_evaluation
 from lachesis.report.predictor_table import print_evaluation
 from lachesis.results import check_output, to_json

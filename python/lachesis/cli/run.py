@@ -176,7 +176,7 @@ def run(
     """Replay traces on a decode node with HBM and flash; say how long the flash lasts."""
     # What a run needs takes a third of a second to import, and --help needs none of it.
     from lachesis.cli.run_job import execute_run
-    from lachesis.cli.run_options import RunOptions
+    from lachesis.simulation import RunOptions
 
     execute_run(
         RunOptions(

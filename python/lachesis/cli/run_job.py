@@ -6,16 +6,15 @@ import os
 from dataclasses import replace
 
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs, parse_seconds
-from lachesis.cli.run_options import RunOptions
 from lachesis.cli.run_progress import run_progress
 from lachesis.errors import InputError
 from lachesis.policy import choose_policy
+from lachesis.quantities import parse_pairs, parse_seconds
 from lachesis.report.run_plot import plot_format, plot_run
 from lachesis.report.run_table import print_run
 from lachesis.results import check_output, replaced, run_document, to_json
 from lachesis.results.timeline import check_timeline, write_timeline
-from lachesis.simulate import DEFAULT_POLICIES, Load, compare
+from lachesis.simulation import DEFAULT_POLICIES, Load, RunOptions, compare
 from lachesis.traces import ReadOptions, open_trace
 from lachesis.traces.opening import is_path
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from lachesis.cli.terminal import console
-from lachesis.simulate import Load, Replay, Watcher
+from lachesis.simulation import Load, Replay, Watcher
 
 
 class _Display(Watcher):

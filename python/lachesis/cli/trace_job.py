@@ -11,8 +11,8 @@ from rich.text import Text
 
 from lachesis import __version__
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs
 from lachesis.errors import InputError
+from lachesis.quantities import parse_pairs
 from lachesis.report.run_summary import quality_sentences
 from lachesis.results import to_json
 from lachesis.results.provenance import trace_summary

@@ -9,9 +9,9 @@ from lachesis import __version__
 from lachesis.characterise.outline import find_session, outline
 from lachesis.characterise.session_list import session_list
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
+from lachesis.quantities import parse_pairs
 from lachesis.report.session_outline import print_outline, print_sessions
 from lachesis.results import to_json
 from lachesis.traces import ReadOptions, Trace, open_trace

@@ -9,10 +9,10 @@ from rich.text import Text
 from lachesis.characterise.segments import segment_columns
 from lachesis.characterise.workload import workload_stats
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.quantities import parse_pairs
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.presets import load_latency
+from lachesis.quantities import parse_pairs
 from lachesis.report.characterisation_plot import draw_figures
 from lachesis.report.stats_table import print_stats
 from lachesis.results import to_json

@@ -9,7 +9,7 @@ from typing import Any
 from lachesis.results.measures import run_object
 from lachesis.results.provenance import config_sha256, provenance
 from lachesis.results.schema import shipped_schema
-from lachesis.simulate import BASELINE, Comparison
+from lachesis.simulation import BASELINE, Comparison
 
 SCHEMA_VERSION = 1
 
@@ -22,13 +22,13 @@ def run_document(
     Equal questions give equal documents, wall times (``wall_s``) aside.
 
     Args:
-        comparison: from `lachesis.simulate.compare`.
+        comparison: from `lachesis.simulation.compare`.
         command: the arguments that decide the result.
         corpora: names of the built-in corpora among the inputs.
 
     Example:
         >>> from lachesis.presets import Settings
-        >>> from lachesis.simulate import Load, Plan, Stopping, compare
+        >>> from lachesis.simulation import Load, Plan, Stopping, compare
         >>> from lachesis.traces import open_trace
         >>> plan = Plan(Settings.choose(), stopping=Stopping(turnovers=2.0))
         >>> outcome = compare(open_trace("tau3-airline"), plan, load=Load.parse("8"))

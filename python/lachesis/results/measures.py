@@ -7,7 +7,7 @@ from typing import Any
 
 from lachesis.policy import Policy
 from lachesis.results.notes import notes_on, warnings_on
-from lachesis.simulate import Comparison, Plan, Replay, device_years
+from lachesis.simulation import Comparison, Plan, Replay, device_years
 from lachesis.traces.schema import SegmentClass
 
 TIERS = ("hbm", "hbf")

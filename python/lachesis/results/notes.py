@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lachesis.simulate import Comparison, Replay
+from lachesis.simulation import Comparison, Replay
 
 
 def notes_on(comparison: Comparison, replay: Replay) -> list[str]:

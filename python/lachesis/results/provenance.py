@@ -15,7 +15,7 @@ from lachesis import __version__
 from lachesis.presets import LatencyPreset, Preset, Settings
 from lachesis.presets.base import value_at
 from lachesis.presets.overrides import USER_SOURCE
-from lachesis.simulate import Comparison, LoadSearch, Plan, Replay
+from lachesis.simulation import Comparison, LoadSearch, Plan, Replay
 from lachesis.traces import Trace
 
 #: What is true of every built-in corpus so far; the figures stand in ``traces/README.md``.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.results.files import check_output, replaced
-from lachesis.simulate import Comparison, Replay, stored_bytes_per_token
+from lachesis.simulation import Comparison, Replay, stored_bytes_per_token
 from lachesis.traces.schema import SegmentClass
 
 _TIERS = ("hbm", "hbf")

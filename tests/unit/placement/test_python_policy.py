@@ -12,8 +12,8 @@ from lachesis.placement import OutOfBlocks, Placement, PolicyError, PythonPolicy
 from lachesis.policy import choose_policy
 from lachesis.policy.python_policy import load
 from lachesis.presets import Settings
-from lachesis.simulate import Load, compare
-from lachesis.simulate.plan import Plan, Stopping
+from lachesis.simulation import Load, compare
+from lachesis.simulation.plan import Plan, Stopping
 from lachesis.traces import open_trace
 
 

@@ -15,7 +15,7 @@ from lachesis.report.run_plot import plot_format, plot_run
 from lachesis.report.run_summary import outcome_sentence, quality_sentences, sentences, warnings
 from lachesis.report.run_table import print_run
 from lachesis.results import run_document
-from lachesis.simulate import Load, Plan, Stopping, compare
+from lachesis.simulation import Load, Plan, Stopping, compare
 from lachesis.traces import open_trace
 
 POLICIES = ("hbm-first", "hbf-only", "hbm-only", "lachesis-deterministic")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lachesis.errors import InputError
-from lachesis.simulate import Load
-from lachesis.simulate.workload import workload_columns
+from lachesis.simulation import Load
+from lachesis.simulation.workload import workload_columns
 from lachesis.traces.builder import TraceBuilder
 
 

@@ -10,7 +10,7 @@ import pytest
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_overrides
 from lachesis.results import run_document, run_schema, to_json
-from lachesis.simulate import Comparison, Load, LoadSearch, Plan, Replay, Stopping
+from lachesis.simulation import Comparison, Load, LoadSearch, Plan, Replay, Stopping
 from lachesis.traces import SegmentClass, Trace, TraceBuilder
 
 #: Llama 4 Maverick: 48 layers x 2 x 8 heads x 128 values x 2 bytes.

@@ -7,7 +7,7 @@ import pytest
 from lachesis.errors import InputError
 from lachesis.presets import Settings
 from lachesis.results.timeline import check_timeline, timeline_table, write_timeline
-from lachesis.simulate import Load, Plan, Stopping, compare
+from lachesis.simulation import Load, Plan, Stopping, compare
 from lachesis.traces import open_trace
 
 

@@ -13,8 +13,8 @@ from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.policy import Policy
 from lachesis.presets import Settings
-from lachesis.simulate.pricing import step_cost
-from lachesis.simulate.workload import TOOL_CLASSES
+from lachesis.simulation.pricing import step_cost
+from lachesis.simulation.workload import TOOL_CLASSES
 
 SESSIONS_MAX = 2**24
 BLOCKS_MAX = 2**31
@@ -143,7 +143,7 @@ class Plan:
         return replace(self, stopping=stopping)
 
     def cost(self) -> _engine.StepCost:
-        """The price of a step; see `lachesis.simulate.pricing.step_cost`."""
+        """The price of a step; see `lachesis.simulation.pricing.step_cost`."""
         return step_cost(self.settings, self.step_time_s)
 
     def engine_config(

@@ -7,7 +7,7 @@ from typing import Any
 from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.presets import LayerGroup, ModelPreset, Settings
-from lachesis.simulate.faults import engine_errors
+from lachesis.simulation.faults import engine_errors
 
 
 def step_cost(settings: Settings, step_time_s: float | None = None) -> _engine.StepCost:

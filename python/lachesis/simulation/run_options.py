@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from lachesis.cli.quantities import parse_seconds, parse_share
 from lachesis.errors import InputError
 from lachesis.presets import Settings, apply_override_file, apply_overrides
-from lachesis.simulate import Plan, Stopping
+from lachesis.quantities import parse_seconds, parse_share
+from lachesis.simulation.plan import Plan, Stopping
 
 _TURNOVERS_MAX = 1e6
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lachesis.cli.quantities import parse_pairs, parse_seconds, parse_share
 from lachesis.errors import InputError
+from lachesis.quantities import parse_pairs, parse_seconds, parse_share
 
 
 @pytest.mark.parametrize(

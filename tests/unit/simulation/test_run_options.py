@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lachesis.cli.run import run
-from lachesis.cli.run_options import RunOptions
 from lachesis.errors import InputError
 from lachesis.presets import Settings
 from lachesis.presets.settings import DEFAULT_MEMORY
-from lachesis.simulate import Stopping
+from lachesis.simulation import Stopping
+from lachesis.simulation.run_options import RunOptions
 
 
 def test_defaults_stand_for_the_bare_command() -> None:

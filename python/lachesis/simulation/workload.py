@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lachesis import _engine
 from lachesis.errors import InputError
-from lachesis.simulate.faults import engine_errors
+from lachesis.simulation.faults import engine_errors
 from lachesis.traces.schema import Boundary, EdgeKind, SegmentClass, ToolClass
 from lachesis.traces.trace import Trace
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lachesis.errors import InputError
-from lachesis.simulate.plan import SESSIONS_MAX
+from lachesis.simulation.plan import SESSIONS_MAX
 
 #: Passing loads in a row below the bisection's answer that end the look for a smaller one.
 _QUIET = 3

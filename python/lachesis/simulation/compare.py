@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
-from lachesis.simulate.plan import NEAR_STOPPING, SEARCH_STOPPING, Load, Plan, Stopping
-from lachesis.simulate.run import Observer, Replay, replay
-from lachesis.simulate.search import largest_load
-from lachesis.simulate.spawn_scores import spawn_scores
-from lachesis.simulate.workload import in_workload_order, to_workload, workload_columns
+from lachesis.simulation.plan import NEAR_STOPPING, SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulation.run import Observer, Replay, replay
+from lachesis.simulation.search import largest_load
+from lachesis.simulation.spawn_scores import spawn_scores
+from lachesis.simulation.workload import in_workload_order, to_workload, workload_columns
 from lachesis.traces.schema import SegmentClass
 from lachesis.traces.trace import Trace
 
@@ -107,7 +107,7 @@ def compare(
 
     Example:
         >>> from lachesis.presets import Settings
-        >>> from lachesis.simulate.plan import Stopping
+        >>> from lachesis.simulation.plan import Stopping
         >>> from lachesis.traces import open_trace
         >>> plan = Plan(Settings.choose(), stopping=Stopping(turnovers=2.0))
         >>> outcome = compare(open_trace("tau3-airline"), plan, load=Load.parse("8"))

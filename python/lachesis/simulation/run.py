@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lachesis import _engine
 from lachesis.policy import Policy
-from lachesis.simulate.faults import engine_errors
-from lachesis.simulate.plan import Load, Plan
+from lachesis.simulation.faults import engine_errors
+from lachesis.simulation.plan import Load, Plan
 
 #: Hears simulated seconds, requests ended, and the share of the run that is done.
 Observer = Callable[[float, int, float], object]
@@ -57,7 +57,7 @@ def replay(
     """Replay a workload under one policy at one load.
 
     Args:
-        workload: from `lachesis.simulate.workload.to_workload`.
+        workload: from `lachesis.simulation.workload.to_workload`.
         plan: presets, seed, stopping.
         policy: from `lachesis.policy.choose_policy`.
         load: closed, Poisson or recorded.

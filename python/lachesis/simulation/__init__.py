@@ -1,7 +1,7 @@
 """From a trace and presets to what the engine measures. The only importer of the extension."""
 
 from lachesis._engine import device_years
-from lachesis.simulate.compare import (
+from lachesis.simulation.compare import (
     BASELINE,
     DEFAULT_POLICIES,
     Comparison,
@@ -9,11 +9,12 @@ from lachesis.simulate.compare import (
     Watcher,
     compare,
 )
-from lachesis.simulate.plan import SEARCH_STOPPING, Load, Plan, Stopping
-from lachesis.simulate.pricing import step_cost, stored_bytes_per_token
-from lachesis.simulate.run import Observer, Replay, replay
-from lachesis.simulate.search import SearchResult, largest_load
-from lachesis.simulate.workload import to_workload
+from lachesis.simulation.plan import SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
+from lachesis.simulation.run import Observer, Replay, replay
+from lachesis.simulation.run_options import RunOptions
+from lachesis.simulation.search import SearchResult, largest_load
+from lachesis.simulation.workload import to_workload
 
 __all__ = [
     "BASELINE",
@@ -25,6 +26,7 @@ __all__ = [
     "Observer",
     "Plan",
     "Replay",
+    "RunOptions",
     "SearchResult",
     "Stopping",
     "Watcher",
