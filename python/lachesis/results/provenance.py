@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
@@ -130,6 +131,7 @@ def options(comparison: Comparison) -> dict[str, Any]:
         "precision": plan.stopping.precision,
         "turnovers": plan.stopping.turnovers,
         "horizon_s": plan.stopping.horizon_s,
+        "search": asdict(comparison.search) if load.kind in ("auto", "each") else None,
     }
 
 
@@ -171,6 +173,7 @@ def _search(search: LoadSearch) -> dict[str, Any]:
     return {
         "policy": search.policy,
         "admitted_sessions": search.sessions,
+        "bounded": search.bounded,
         "tried": [{"sessions": sessions, "passes": passes} for sessions, passes in search.tried],
     }
 

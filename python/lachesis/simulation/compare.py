@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
-from lachesis.simulation.plan import NEAR_STOPPING, SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.run import Observer, Replay, replay
-from lachesis.simulation.search import largest_load
+from lachesis.simulation.search import Strain, largest_load
+from lachesis.simulation.search_precision import SearchPrecision
 from lachesis.simulation.spawn_scores import spawn_scores
 from lachesis.simulation.workload import in_workload_order, to_workload, workload_columns
 from lachesis.traces.schema import SegmentClass
@@ -58,11 +59,13 @@ class LoadSearch:
         policy: under which it was searched for.
         sessions: the largest load that passes; 0 if one session fails already.
         tried: loads and whether they pass, in the order tried.
+        bounded: whether a larger load was found to fail; else the search ended at `sessions`.
     """
 
     policy: str
     sessions: int
     tried: tuple[tuple[int, bool], ...]
+    bounded: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Comparison:
     asked_load: Load
     replays: tuple[Replay, ...]
     searches: tuple[LoadSearch, ...]
+    search: SearchPrecision = field(default_factory=SearchPrecision)
 
     def search_of(self, policy: str) -> LoadSearch | None:
         """The search whose load a policy was replayed at; None where the load was given."""
@@ -89,6 +93,8 @@ def compare(
     *,
     threads: int = 1,
     watcher: Watcher | None = None,
+    search: SearchPrecision | None = None,
+    guess: int | None = None,
 ) -> Comparison:
     """Replay a trace under several policies.
 
@@ -99,6 +105,8 @@ def compare(
         load: as asked for; ``auto`` if None.
         threads: policies replayed at the same time; changes no result.
         watcher: hears about progress.
+        search: how finely loads are searched for.
+        guess: a load to start the search from, such as a neighbour's; changes no result.
 
     Raises:
         InputError: an unknown policy, one named twice, or whatever `replay` and `largest_load`
@@ -124,11 +132,16 @@ def compare(
     if threads < 1:
         raise InputError("must be at least 1", field="threads", value=threads)
     stage = _Stage(trace, plan, watcher or Watcher(), asked=asked)
+    precision = search or SearchPrecision()
+
+    def searched(name: str) -> LoadSearch:
+        return stage.search(name, precision, guess)
+
     searches: list[LoadSearch] = []
     if asked.kind == "auto":
-        searches = [stage.search(BASELINE)]
+        searches = [searched(BASELINE)]
     elif asked.kind == "each":
-        searches = stage.each(stage.search, policies, threads)
+        searches = stage.each(searched, policies, threads)
     admitted = {search.policy: search.sessions for search in searches}
 
     def replay_at_load(name: str) -> Replay:
@@ -138,7 +151,7 @@ def compare(
         return stage.replay(name, Load("closed", max(1, sessions)))
 
     replays = stage.each(replay_at_load, policies, threads)
-    return Comparison(trace, plan, asked, tuple(replays), tuple(searches))
+    return Comparison(trace, plan, asked, tuple(replays), tuple(searches), precision)
 
 
 class _Stage:
@@ -177,21 +190,28 @@ class _Stage:
                 raise
             return [future.result() for future in futures]
 
-    def search(self, name: str) -> LoadSearch:
+    def search(self, name: str, precision: SearchPrecision, guess: int | None) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
+        slo = self.plan.settings.slo
+        requests_per_session = self.workload.requests / self.workload.sessions
 
-        def measured(stopping: Stopping) -> Callable[[int], bool]:
-            plan = self.plan.with_stopping(stopping)
-
-            def passes(sessions: int) -> bool:
+        def measured(stopping: Callable[[int, float], Stopping]) -> Callable[[int], Strain]:
+            def strain(sessions: int) -> Strain:
+                plan = self.plan.with_stopping(stopping(sessions, requests_per_session))
                 outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
                 self.watcher.load_tried(name, sessions, outcome.meets_slo)
-                return outcome.meets_slo
+                return outcome.strain(slo)
 
-            return passes
+            return strain
 
-        result = largest_load(measured(SEARCH_STOPPING), near=measured(NEAR_STOPPING))
-        return LoadSearch(name, result.sessions, tuple(result.tried.items()))
+        result = largest_load(
+            measured(precision.deciding),
+            near=measured(precision.near),
+            precision=precision,
+            requests_per_session=requests_per_session,
+            guess=guess,
+        )
+        return LoadSearch(name, result.sessions, tuple(result.tried.items()), result.bounded)
 
     def replay(self, name: str, load: Load) -> Replay:
         """One policy's run."""

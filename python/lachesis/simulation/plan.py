@@ -107,12 +107,6 @@ class Stopping:
         }
 
 
-#: Measurements for the SLO search, of the same length at every load so that loads compare: a short
-#: one to get near the answer, and the one that decides.
-NEAR_STOPPING = Stopping(turnovers=1.5, warm_up_turnovers=1.0, fixed=True, fail_fast=True)
-SEARCH_STOPPING = Stopping(turnovers=6.0, warm_up_turnovers=2.0, fixed=True, fail_fast=True)
-
-
 @dataclass(frozen=True)
 class Plan:
     """One simulation, the load apart: presets, seed, and options of the replay.
