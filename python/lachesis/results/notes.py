@@ -90,9 +90,10 @@ def _unbounded_load(comparison: Comparison, replay: Replay) -> str:
     search = comparison.search_of(replay.policy.name)
     if search is None or search.bounded:
         return ""
+    most = f"{comparison.search.most_requests:,.0f} requests"
     return (
-        f"the SLO admits more than {search.sessions:,} sessions: the search for the load ends where "
-        f"a measurement takes {comparison.search.most_requests:,.0f} requests; name a --load"
+        f"the SLO admits more than {search.sessions:,} sessions: the search ends where "
+        f"one measurement takes {most}; name a --load"
     )
 
 

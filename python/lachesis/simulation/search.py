@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from lachesis.errors import InputError
 from lachesis.simulation.search_precision import SearchPrecision
 
-#: How strain grows with the load where nothing better is known: as a power of it.
-_SLOPE = 0.7
+#: How strain grows with the load where nothing better is known: as a power of it (0.5 is what
+#: `multi-agent` has near its tight limit).
+_SLOPE = 0.5
 #: The farthest that one short measurement's answer sends the next, as a factor.
 _FARTHEST = 8.0
 #: Short measurements end when they are as near as this, or after so many.
