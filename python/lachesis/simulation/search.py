@@ -5,7 +5,8 @@ it is the smallest. The search spends its time where the answer lies:
 
 1. Short measurements, by interpolation on the strain, say where about that is.
 2. From there down to a load that is safe: its strain lies below 1 by more than noise explains. Then
-   up, over every load of a grid of 64 to 128 loads an octave, to the first that fails.
+   up, over every load of a grid (all below 128 sessions, then 32 to 64 an octave), to the first
+   that fails.
 3. By bisection between that load and the one before it.
 
 Where the search starts decides how long it takes, and not what it finds: every start goes down to a
@@ -24,8 +25,10 @@ from lachesis.simulation.search_precision import SearchPrecision
 #: How strain grows with the load where nothing better is known: as a power of it (0.5 is what
 #: `multi-agent` has near its tight limit).
 _SLOPE = 0.5
-#: The farthest that one short measurement's answer sends the next, as a factor.
+#: The farthest that one short measurement's answer sends the next, as a factor; less where loads are
+#: large, since a measurement far past the answer takes the longest of all.
 _FARTHEST = 8.0
+_FARTHEST_OF_MANY, _MANY = 3.0, 4096
 #: Short measurements end when they are as near as this, or after so many.
 _NEAR = 0.02
 _NEAR_PROBES = 12
@@ -208,7 +211,8 @@ def _between(
     """The next load to measure: inside what is known, or beyond its end."""
     if below is None or above is None:
         known, value = below or above or (1, 1.0)
-        factor: float = min(_FARTHEST, max(1 / _FARTHEST, (1.0 / value) ** (1.0 / slope)))
+        farthest = _FARTHEST if known < _MANY else _FARTHEST_OF_MANY
+        factor: float = min(farthest, max(1 / _FARTHEST, (1.0 / value) ** (1.0 / slope)))
         # Past the answer rather than just before it, so that it is bracketed soon.
         factor *= 1.02 if above is None else 0.98
         return min(most, max(1, round(known * factor)))

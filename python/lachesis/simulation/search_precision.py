@@ -10,6 +10,8 @@ from lachesis.simulation.plan import SESSIONS_MAX, Stopping
 
 #: Standard deviations of the strain's noise by which a load must pass to be safe.
 _SAFE_DEVIATIONS = 3.5
+#: Every load below this is on the grid.
+_EVERY_LOAD_BELOW = 128
 #: The noise of p99 TPOT, relative, of one session measured over one turnover; it falls with the
 #: square root of sessions times turnovers. On `multi-agent` from 600 to 698 sessions and 6
 #: turnovers the standard deviation about the trend was 1.8 % (docs/engine.md).
@@ -28,7 +30,7 @@ class SearchPrecision:
             of themselves, down to a power of two: finer steps measure nothing.
         most_requests: the search goes no further than a load whose measurement takes so many.
         first: the first load tried where nothing better is known.
-        coarse: answer with the grid of 64 to 128 loads an octave, without the bisection.
+        coarse: answer with the grid of 32 to 64 loads an octave, without the bisection.
     """
 
     turnovers: float = 6.0
@@ -48,9 +50,9 @@ class SearchPrecision:
 
         Example:
             >>> [SearchPrecision().grid_step(sessions) for sessions in (0, 127, 128, 655)]
-            [1, 1, 2, 8]
+            [1, 1, 4, 16]
         """
-        return _power_of_two(sessions / 64)
+        return 1 if sessions < _EVERY_LOAD_BELOW else _power_of_two(sessions / 32)
 
     def finest_step(self, sessions: int) -> int:
         """How near the answer's neighbour lies that fails.
