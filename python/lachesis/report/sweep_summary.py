@@ -51,8 +51,8 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
     wall_s = manifest.sessions[-1].wall_s if manifest.sessions else 0.0
     kept = counts["done"] - cells_run + counts["failed"]
     said = [
-        f"{runs.num_rows:,} runs in {counts['done'] + counts['failed']:,} cells; "
-        + (f"{cells_run:,} cells run now in {_duration(wall_s)}" if cells_run else "none run now")
+        f"{runs.num_rows:,} runs in {_cells(counts['done'] + counts['failed'])}; "
+        + (f"{_cells(cells_run)} run now in {_duration(wall_s)}" if cells_run else "none run now")
         + (f", {kept:,} were there." if kept > 0 else ".")
     ]
     rows: list[Row] = runs.select(_COLUMNS).to_pylist()
@@ -129,6 +129,10 @@ def _warranty(rated: list[Row]) -> str:
         f"{len(short):,} of {len(rated):,} runs miss the warranty of {years} years, in "
         f"{len(cells):,} of {len(all_cells):,} cells; in {len(lost):,} cells no policy reaches it."
     )
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} {'cell' if count == 1 else 'cells'}"
 
 
 def _duration(seconds: float) -> str:

@@ -104,7 +104,11 @@ class Shard:
     def _read(self, path: Path) -> pa.Table | None:
         if not path.exists():
             return None
-        table = read_table(path)
+        try:
+            table = read_table(path)
+        except InputError as error:
+            rule = f"{error.rule}; delete it, and it is run again"
+            raise InputError(rule, path=path) from error
         if (table.schema.metadata or {}) != self._signature():
             raise self._foreign(path)
         return table
