@@ -12,14 +12,7 @@ from lachesis.sweeps import Specification, SweepWatcher, on_threads, sweep
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: the extra lachesis[ray]")
 
-pytestmark = [
-    pytest.mark.ray,
-    # Ray announces a change of its own, and leaves sockets and files of its processes to the
-    # garbage collector.
-    pytest.mark.filterwarnings("ignore:.*:FutureWarning:ray"),
-    pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.ray
 
 ASKED = Specification.parse(
     {
