@@ -15,7 +15,7 @@ from lachesis.errors import InputError
 from lachesis.policy import choose_policy
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.results.provenance import digest, plan_values, values_from
-from lachesis.simulation import Load, Plan, RunOptions
+from lachesis.simulation import Load, Plan, RunOptions, SearchPrecision
 from lachesis.sweeps.axes import OPTIONS, Value, beside, override
 from lachesis.sweeps.specification import Grid, Specification
 
@@ -44,6 +44,7 @@ class Cell:
         source: what is read.
         plan: presets, seed, stopping.
         load: as asked for.
+        search: how finely the load is searched for.
         policies: in the order asked for.
         overrides: what differs from the presets and from the defaults, each ``key=value``.
     """
@@ -54,6 +55,7 @@ class Cell:
     source: TraceSource
     plan: Plan
     load: Load
+    search: SearchPrecision
     policies: tuple[str, ...]
     overrides: tuple[str, ...]
 
@@ -62,10 +64,14 @@ class Cell:
         return digest([self.id, policy])[:_ID_CHARACTERS]
 
 
-def expand(specification: Specification) -> list[Cell]:
+def expand(specification: Specification, search: SearchPrecision | None = None) -> list[Cell]:
     """All cells of a specification, in order: the axis written last varies fastest.
 
     Presets, policies and loads are checked on the way; traces are not read.
+
+    Args:
+        specification: what is asked for.
+        search: how finely loads are searched for.
 
     Raises:
         InputError: a value breaks a rule, values contradict each other, or a run comes twice.
@@ -78,7 +84,7 @@ def expand(specification: Specification) -> list[Cell]:
         [('1/7', 'hbm-first'), ('2/6', 'hbm-first')]
     """
     found: dict[str, Cell] = {}
-    plans = _Plans(specification)
+    plans = _Plans(specification, search or SearchPrecision())
     for grid in specification.grids:
         policies = tuple(str(name) for name in grid.axes["policy"])
         try:
@@ -96,7 +102,8 @@ def expand(specification: Specification) -> list[Cell]:
 class _Plans:
     """Makes cells; plans that differ by seed alone are made once."""
 
-    def __init__(self, specification: Specification) -> None:
+    def __init__(self, specification: Specification, search: SearchPrecision) -> None:
+        self._search = search
         self._interval_s = specification.timeline_interval_s
         self._folder = specification.folder
         self._made: dict[RunOptions, Plan] = {}
@@ -108,7 +115,7 @@ class _Plans:
         decided = {
             "trace": [options.traces, options.format, options.map],
             "timeline_interval_s": self._interval_s,
-            **plan_values(plan, load),
+            **plan_values(plan, load, self._search),
         }
         return Cell(
             id=digest(decided)[:_ID_CHARACTERS],
@@ -117,6 +124,7 @@ class _Plans:
             source=TraceSource(names, options.format, options.map),
             plan=plan,
             load=load,
+            search=self._search,
             policies=policies,
             overrides=tuple(_overrides(options, plan)),
         )

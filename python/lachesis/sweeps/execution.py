@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from lachesis.results.document import add_gains, run_objects
 from lachesis.results.provenance import search_object
 from lachesis.results.rows import run_columns, run_row
 from lachesis.results.timeline import timeline_of
-from lachesis.simulation import Comparison, LoadedTrace, compare
+from lachesis.simulation import Comparison, LoadedTrace, LoadSearch, compare
 from lachesis.sweeps.cells import Cell, TraceSource
 
 #: The traces of a sweep, each read once.
@@ -48,8 +48,33 @@ class CellOutcome:
     timeline: pa.Table | None = None
 
 
+class Guesses:
+    """Loads that searches have found, as starts for their neighbours. They change no result."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, int] = {}
+
+    def near(self, cell: Cell) -> int | None:
+        """The load last found for the cell's trace, model and SLO; None without one."""
+        return self._found.get(self._key(cell))
+
+    def found(self, cell: Cell, searches: Sequence[LoadSearch]) -> None:
+        """Remember what the searches of a cell have found."""
+        if searches:
+            self._found[self._key(cell)] = max(1, searches[0].sessions)
+
+    def _key(self, cell: Cell) -> Hashable:
+        settings = cell.plan.settings
+        return cell.source, settings.model.name, settings.slo.tpot_p99_s, settings.slo.ttft_p99_s
+
+
 def run_cell(
-    cell: Cell, loaded: LoadedTrace, *, threads: int = 1, stop: threading.Event | None = None
+    cell: Cell,
+    loaded: LoadedTrace,
+    *,
+    threads: int = 1,
+    guesses: Guesses | None = None,
+    stop: threading.Event | None = None,
 ) -> CellOutcome:
     """Run the policies of one cell.
 
@@ -95,9 +120,10 @@ def run_cells(
         raise InputError("must be at least 1", field="jobs", value=jobs)
     # With fewer cells than threads, the policies of a cell run side by side.
     threads = max(1, jobs // max(1, len(cells)))
+    guesses = Guesses()
 
     def work(cell: Cell) -> CellOutcome:
-        return run_cell(cell, traces[cell.source], threads=threads, stop=stop)
+        return run_cell(cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop)
 
     with ThreadPoolExecutor(jobs) as pool:
         try:

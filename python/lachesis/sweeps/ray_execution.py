@@ -17,7 +17,7 @@ from lachesis import __version__
 from lachesis.errors import InputError, LachesisError
 from lachesis.simulation import LoadedTrace
 from lachesis.sweeps.cells import Cell, TraceSource
-from lachesis.sweeps.execution import CellOutcome, Traces, run_cell
+from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, run_cell
 from lachesis.sweeps.sweep import Execute
 
 if TYPE_CHECKING:
@@ -112,12 +112,13 @@ def _run_shard(
             field="--ray",
         )
     outcomes = []
+    guesses = Guesses()
     for cell in cells:
         digest = digests[cell.source]
         if digest not in _LOADED:
             trace: Trace = ray.get(references[cell.source][0])
             _LOADED[digest] = LoadedTrace(trace)
-        outcomes.append(run_cell(cell, _LOADED[digest]))
+        outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses))
     return outcomes
 
 
