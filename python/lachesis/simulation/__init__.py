@@ -9,6 +9,7 @@ from lachesis.simulation.compare import (
     Watcher,
     compare,
 )
+from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
 from lachesis.simulation.run import Observer, Replay, replay
@@ -23,6 +24,7 @@ __all__ = [
     "Comparison",
     "Load",
     "LoadSearch",
+    "LoadedTrace",
     "Observer",
     "Plan",
     "Replay",

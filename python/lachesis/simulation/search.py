@@ -25,8 +25,8 @@ from lachesis.simulation.search_precision import SearchPrecision
 #: How strain grows with the load where nothing better is known: as a power of it (0.5 is what
 #: `multi-agent` has near its tight limit).
 _SLOPE = 0.5
-#: The farthest that one short measurement's answer sends the next, as a factor; less where loads are
-#: large, since a measurement far past the answer takes the longest of all.
+#: The farthest that one short measurement's answer sends the next, as a factor; less from so many
+#: sessions on, since a measurement far past the answer takes the longest of all.
 _FARTHEST = 8.0
 _FARTHEST_OF_MANY, _MANY = 3.0, 4096
 #: Short measurements end when they are as near as this, or after so many.
