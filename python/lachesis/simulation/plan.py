@@ -16,7 +16,7 @@ from lachesis.presets import Settings
 from lachesis.simulation.pricing import step_cost
 from lachesis.simulation.workload import TOOL_CLASSES
 
-SESSIONS_MAX = 2**24
+SESSIONS_MAX = 2**20
 BLOCKS_MAX = 2**31
 
 
