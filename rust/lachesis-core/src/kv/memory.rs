@@ -153,6 +153,7 @@ impl Memory {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
         let id = list.head(&self.segments)?;
         let segment = &mut self.segments[id.index()];
+        debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
         let top = segment.stack.top()?;
         if !self.falls_back && top.tier != target {
             return None;
@@ -220,9 +221,43 @@ impl Memory {
         let segment = &mut self.segments[id.index()];
         segment.blocks[extent.tier] += extent.blocks;
         self.held[(segment.class, extent.tier)] += u64::from(extent.blocks);
-        self.extents.push(&mut segment.stack, extent);
+        segment.push(&mut self.extents, extent);
         if segment.in_reclaim_list {
             self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
+        }
+    }
+
+    /// Enters in a segment the runs of blocks that a running request drew for it, in order.
+    #[inline]
+    pub fn enter_in_flight(&mut self, id: SegmentId, runs: impl Iterator<Item = Extent>) {
+        let segment = &mut self.segments[id.index()];
+        let mut entered = PerTier([0; 2]);
+        for run in runs {
+            entered[run.tier] += run.blocks;
+            segment.push(&mut self.extents, run);
+        }
+        self.count_in_flight(id, entered);
+    }
+
+    /// Enters in a segment of which no runs are kept the blocks that a running request drew for it, the last of `top`.
+    #[inline]
+    pub fn enter_whole(&mut self, id: SegmentId, entered: PerTier<u32>, top: Tier) {
+        let segment = &mut self.segments[id.index()];
+        debug_assert!(segment.whole, "Invariant: runs are kept of all other segments");
+        segment.push(&mut self.extents, Extent { tier: top, blocks: entered[top] });
+        self.count_in_flight(id, entered);
+    }
+
+    fn count_in_flight(&mut self, id: SegmentId, entered: PerTier<u32>) {
+        let segment = &mut self.segments[id.index()];
+        let memory = &mut self.gpus[usize::from(segment.gpu)];
+        for tier in Tier::ALL {
+            segment.blocks[tier] += entered[tier];
+            memory.in_flight[tier] -= entered[tier];
+            self.held[(segment.class, tier)] += u64::from(entered[tier]);
+            if segment.in_reclaim_list {
+                memory.reclaim.blocks[tier] += u64::from(entered[tier]);
+            }
         }
     }
 
@@ -255,7 +290,7 @@ impl Memory {
         let held = segment.held();
         segment.blocks = PerTier([0, 0]);
         segment.resident = 0;
-        while self.extents.pop(&mut segment.stack, u32::MAX).is_some() {}
+        self.extents.clear(&mut segment.stack);
         held
     }
 
@@ -315,8 +350,15 @@ impl Memory {
             live[id.index()] = false;
         }
         for (segment, _) in self.segments.iter().zip(&live).filter(|(_, live)| **live) {
-            for extent in self.extents.runs(segment.stack) {
-                held[usize::from(segment.gpu)][extent.tier] += u64::from(extent.blocks);
+            let held = &mut held[usize::from(segment.gpu)];
+            if segment.whole {
+                for tier in Tier::ALL {
+                    held[tier] += u64::from(segment.blocks[tier]);
+                }
+            } else {
+                for extent in self.extents.runs(segment.stack) {
+                    held[extent.tier] += u64::from(extent.blocks);
+                }
             }
         }
         for (gpu, memory) in self.gpus.iter().enumerate() {

@@ -8,7 +8,7 @@
 use crate::kv::{Extent, SegmentId};
 use crate::placement::Placement;
 use crate::placement::draw::OpenDraw;
-use crate::units::{CLASSES, SegmentClass, Tier, index, narrow};
+use crate::units::{CLASSES, PerTier, SegmentClass, Tier, index, narrow};
 
 /// A log this long is cut down to what a member can still ask for.
 const LONG_LOG: usize = 64;
@@ -27,6 +27,8 @@ pub(super) struct Append {
     segment: SegmentId,
     pub(super) admission: u64,
     joined_round: u64,
+    /// Rounds of the cohort with flash as the regime, before it joined.
+    flash_rounds_before: u64,
     pub(super) cohort: u32,
     first_exception: u32,
     last_exception: u32,
@@ -48,12 +50,25 @@ pub(super) struct Cohort {
     /// Slots in admission order.
     pub(super) members: Vec<u32>,
     pub(super) exceptional: Vec<u32>,
-    /// From which round on which tier was the regime; ascending, never empty.
+    /// From which round on which tier was the regime; ascending, never empty. Kept only where runs are.
     pub(super) log: Vec<(u64, Tier)>,
     pub(super) round: u64,
+    /// Of the rounds so far, those with flash as the regime.
+    flash_rounds: u64,
     pub(super) regime: Tier,
     /// Members that are not exceptional, by class.
     pub(super) regular: [u32; CLASSES],
+}
+
+impl Cohort {
+    /// So many rounds have been drawn under the regime at hand.
+    #[inline]
+    pub(super) fn end_rounds(&mut self, rounds: u64) {
+        self.round += rounds;
+        if self.regime == Tier::Hbf {
+            self.flash_rounds += rounds;
+        }
+    }
 }
 
 /// All running requests of the node.
@@ -69,6 +84,8 @@ pub struct Appends {
     /// By GPU: cohorts with members, in no particular order.
     occupied: Vec<Vec<u32>>,
     pub(super) draw: OpenDraw,
+    /// Whether what a request drew must be known run by run, and not only by tier.
+    keeps_runs: bool,
 }
 
 impl Appends {
@@ -76,6 +93,9 @@ impl Appends {
     pub(super) fn change_regime(&mut self, cohort: u32, tier: Tier) {
         let cohort = &mut self.cohorts[index(cohort)];
         cohort.regime = tier;
+        if !self.keeps_runs {
+            return;
+        }
         if cohort.log.len() >= LONG_LOG {
             let joined = cohort.members.iter().filter_map(|&slot| self.slots[index(slot)].as_ref());
             let oldest = joined.map(|append| append.joined_round).min().unwrap_or(cohort.round);
@@ -85,12 +105,13 @@ impl Appends {
         cohort.log.push((cohort.round, tier));
     }
 
-    pub(super) fn new(gpus: usize, block_tokens: u32) -> Self {
+    pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
         let cohort = |target| Cohort {
             members: Vec::new(),
             exceptional: Vec::new(),
             log: vec![(0, target)],
             round: 0,
+            flash_rounds: 0,
             regime: target,
             regular: [0; CLASSES],
         };
@@ -104,6 +125,7 @@ impl Appends {
             phases: block_tokens,
             occupied: vec![Vec::new(); gpus],
             draw: OpenDraw::default(),
+            keeps_runs,
         }
     }
 
@@ -162,6 +184,7 @@ impl Placement {
             segment,
             admission,
             joined_round: cohort.round,
+            flash_rounds_before: cohort.flash_rounds,
             cohort: cohort_index,
             first_exception: NO_EXCEPTION,
             last_exception: NO_EXCEPTION,
@@ -197,38 +220,78 @@ impl Placement {
             cohort.regular[append.class as usize] -= 1;
             cohort.regime
         };
-        self.enter_drawn(gpu, &append, tokens);
+        if self.memory.segment(append.segment).whole {
+            self.enter_counts(&append);
+        } else {
+            self.enter_runs(&append);
+        }
+        self.enter_tokens(&append, tokens);
         self.change_writers(gpu, append.class, tier, step, -1);
     }
 
-    /// Enters in its segment what a request drew in its rounds.
-    fn enter_drawn(&mut self, gpu: u16, append: &Append, tokens: u32) {
-        let cohort = &self.appends.cohorts[index(append.cohort)];
-        let mut round = append.joined_round;
+    /// Enters in its segment the runs of blocks that a request drew in its rounds.
+    fn enter_runs(&mut self, append: &Append) {
+        let Appends { cohorts, exceptions, vacant_exceptions, .. } = &mut self.appends;
+        let cohort = &cohorts[index(append.cohort)];
         let end = cohort.round;
-        let mut entry = cohort.log.partition_point(|&(from, _)| from <= round).saturating_sub(1);
+        let mut round = append.joined_round;
+        let first = cohort.log.partition_point(|&(from, _)| from <= round).saturating_sub(1);
+        // What is left of the log: the regime at hand, and when the next one begins.
+        let mut entries = cohort.log[first..].iter().copied();
+        let mut regime = entries.next().map_or(cohort.regime, |(_, tier)| tier);
+        let mut following = entries.next();
         let mut exception = append.first_exception;
-        while round < end {
-            while cohort.log.get(entry + 1).is_some_and(|&(from, _)| from <= round) {
-                entry += 1;
+        let runs = std::iter::from_fn(|| {
+            if round >= end {
+                return None;
             }
-            let mut until = cohort.log.get(entry + 1).map_or(end, |&(from, _)| from.min(end));
-            let mut tier = cohort.log[entry].1;
+            while let Some((_, tier)) = following.filter(|&(from, _)| from <= round) {
+                regime = tier;
+                following = entries.next();
+            }
+            let mut until = following.map_or(end, |(from, _)| from.min(end));
+            let mut tier = regime;
             if exception != NO_EXCEPTION {
-                let odd = self.appends.exceptions[index(exception)];
+                let odd = exceptions[index(exception)];
                 if odd.round == round {
                     (tier, until) = (odd.tier, round + 1);
-                    self.appends.vacant_exceptions.push(exception);
+                    vacant_exceptions.push(exception);
                     exception = odd.next;
                 } else {
                     until = until.min(odd.round);
                 }
             }
             let blocks = u32::try_from(until - round).unwrap_or(u32::MAX);
-            self.memory.gpus[usize::from(gpu)].in_flight[tier] -= blocks;
-            self.memory.enter(append.segment, Extent { tier, blocks });
             round = until;
+            Some(Extent { tier, blocks })
+        });
+        self.memory.enter_in_flight(append.segment, runs);
+    }
+
+    /// Enters in its segment, of which no runs are kept, how many blocks of each tier a request drew.
+    fn enter_counts(&mut self, append: &Append) {
+        let Appends { cohorts, exceptions, vacant_exceptions, .. } = &mut self.appends;
+        let cohort = &cohorts[index(append.cohort)];
+        let rounds = cohort.round - append.joined_round;
+        if rounds == 0 {
+            return;
         }
+        let mut in_flash = cohort.flash_rounds - append.flash_rounds_before;
+        let mut exception = append.first_exception;
+        while exception != NO_EXCEPTION {
+            let odd = exceptions[index(exception)];
+            if odd.tier == Tier::Hbf { in_flash += 1 } else { in_flash -= 1 }
+            vacant_exceptions.push(exception);
+            exception = odd.next;
+        }
+        let blocks = |rounds: u64| u32::try_from(rounds).unwrap_or(u32::MAX);
+        let entered = PerTier([blocks(rounds - in_flash), blocks(in_flash)]);
+        let top = if append.exceptional { append.tier } else { cohort.regime };
+        self.memory.enter_whole(append.segment, entered, top);
+    }
+
+    /// Enters in its segment the tokens that a request appended.
+    fn enter_tokens(&mut self, append: &Append, tokens: u32) {
         let block_tokens = self.memory.block_tokens();
         let row = self.memory.segment_mut(append.segment);
         row.resident += tokens;

@@ -169,7 +169,7 @@ impl Placement {
                 }
             }
         }
-        self.appends.cohorts[index(cohort_index)].round += 1;
+        self.appends.cohorts[index(cohort_index)].end_rounds(1);
     }
 
     /// Members of the cohorts got blocks as the runs of the open draw say.
@@ -197,7 +197,7 @@ impl Placement {
                             }
                         }
                     });
-                    self.appends.cohorts[index(cohort_index)].round += 1;
+                    self.appends.cohorts[index(cohort_index)].end_rounds(1);
                 }
             }
         }
@@ -264,7 +264,7 @@ impl Placement {
             let target = Tier::ALL[index(place & 1)];
             let cohort = &mut self.appends.cohorts[index(place)];
             let members = cohort.members.len() as u64;
-            cohort.round += rounds;
+            cohort.end_rounds(rounds);
             let blocks = u32::try_from(members * rounds).unwrap_or(u32::MAX);
             memory.free[target] -= blocks;
             memory.in_flight[target] += blocks;

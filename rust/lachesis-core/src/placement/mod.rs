@@ -52,7 +52,7 @@ impl Placement {
         Self {
             memory: Memory::new(gpus, blocks, block_tokens, decisions.falls_back()),
             ledger: Ledger::default(),
-            appends: Appends::new(gpus, block_tokens),
+            appends: Appends::new(gpus, block_tokens, decisions.keeps()),
             decisions,
             prompts: vec![Prompt { segment: SegmentId::NONE, written_before: false }; gpus * prompt_keys],
             prompt_keys,
@@ -82,7 +82,10 @@ impl Placement {
             gpus: self.memory.gpus.len(),
         };
         let target = self.decisions.open(facts, &view);
-        self.memory.open(facts.gpu, facts.class, target)
+        let id = self.memory.open(facts.gpu, facts.class, target);
+        // Without blocks that outlive their boundary, only prompts that nobody holds are reclaimed.
+        self.memory.segment_mut(id).whole = !self.decisions.keeps() && !facts.is_shared;
+        id
     }
 
     /// A session begins to hold the GPU's copy of a shared prompt of `tokens` tokens.
