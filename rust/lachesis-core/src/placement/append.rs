@@ -47,6 +47,8 @@ struct Exception {
 
 #[derive(Debug)]
 pub(super) struct Cohort {
+    /// It draws in steps with this remainder by the number of cohorts of its target.
+    pub(super) phase: u64,
     /// Slots in admission order.
     pub(super) members: Vec<u32>,
     pub(super) exceptional: Vec<u32>,
@@ -82,7 +84,7 @@ pub struct Appends {
     flash_writers: Vec<u32>,
     pub(super) phases: u32,
     /// By GPU: cohorts with members, in no particular order.
-    occupied: Vec<Vec<u32>>,
+    pub(super) occupied: Vec<Vec<u32>>,
     pub(super) draw: OpenDraw,
     /// Whether what a request drew must be known run by run, and not only by tier.
     keeps_runs: bool,
@@ -106,7 +108,8 @@ impl Appends {
     }
 
     pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
-        let cohort = |target| Cohort {
+        let cohort = |phase: u32, target| Cohort {
+            phase: u64::from(phase),
             members: Vec::new(),
             exceptional: Vec::new(),
             log: vec![(0, target)],
@@ -115,7 +118,8 @@ impl Appends {
             regime: target,
             regular: [0; CLASSES],
         };
-        let cohorts = (0..gpus * index(block_tokens)).flat_map(|_| Tier::ALL.map(cohort)).collect();
+        let phases = || (0..block_tokens).flat_map(|phase| Tier::ALL.map(|target| cohort(phase, target)));
+        let cohorts = (0..gpus).flat_map(|_| phases()).collect();
         Self {
             slots: Vec::new(),
             cohorts,

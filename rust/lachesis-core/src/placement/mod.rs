@@ -10,6 +10,7 @@ mod suffix;
 
 pub use append::{Appends, Starved};
 pub use decisions::{Decisions, Fate};
+pub use draw::Waits;
 pub use ledger::{Ledger, WriteKind};
 pub use suffix::Need;
 
