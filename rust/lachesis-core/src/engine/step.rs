@@ -27,11 +27,19 @@ impl Stretch {
     }
 
     /// The fewest steps whose time reaches `until`, at most all of them.
-    fn steps_to(&self, until: i128) -> u64 {
-        let (mut low, mut high) = (1, self.steps);
+    fn steps_to(&self, until: Picos) -> u64 {
+        let reaches = |steps: u64| self.time(steps) >= i128::from(until);
+        if !reaches(self.steps - 1) {
+            return self.steps;
+        }
+        let unsigned = |picos: Picos| picos.max(1).cast_unsigned();
+        // Every step takes at least as long as the first, and k of these steps at most k times their mean.
+        let mut high = self.steps.min(unsigned(until).div_ceil(unsigned(self.first)));
+        let growth = self.growth.cast_unsigned().saturating_mul(high - 1).div_ceil(2);
+        let mut low = unsigned(until).div_ceil(unsigned(self.first).saturating_add(growth)).min(high);
         while low < high {
             let middle = low.midpoint(high);
-            if self.time(middle) >= until { high = middle } else { low = middle + 1 }
+            if reaches(middle) { high = middle } else { low = middle + 1 }
         }
         low
     }
@@ -47,8 +55,8 @@ impl Engine<'_> {
         let mut stretch = self.price();
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
         let one_by_one = std::mem::take(&mut self.made_room) || pays_landing;
-        let free = i128::from(until) - i128::from(self.now);
-        if !one_by_one && self.config.cost.is_linear() && free > i128::from(stretch.first) {
+        let free = until - self.now;
+        if !one_by_one && self.config.cost.is_linear() && free > stretch.first {
             stretch.steps = self.wheel.steps_to_next(u64::MAX);
             self.while_slowest(&mut stretch);
             for gpu in self.gpus() {
@@ -171,7 +179,7 @@ mod tests {
             first in 1_i64..1_000_000_000,
             growth in 0_i64..1_000_000,
             steps in 1_u64..500,
-            until in 1_i128..1_000_000_000_000,
+            until in 1_i64..1_000_000_000_000,
         ) {
             let stretch = Stretch { first, growth, steps };
             let mut time = 0;
@@ -179,7 +187,7 @@ mod tests {
             for step in 0..steps {
                 time += i128::from(first) + i128::from(growth) * i128::from(step);
                 prop_assert_eq!(stretch.time(step + 1), time);
-                if reached.is_none() && time >= until {
+                if reached.is_none() && time >= i128::from(until) {
                     reached = Some(step + 1);
                 }
             }

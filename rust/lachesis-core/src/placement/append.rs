@@ -49,6 +49,9 @@ struct Exception {
 pub(super) struct Cohort {
     /// It draws in steps with this remainder by the number of cohorts of its target.
     pub(super) phase: u64,
+    target: Tier,
+    /// As counted in its GPU's `irregular_cohorts`.
+    counts_as_irregular: bool,
     /// Slots in admission order.
     pub(super) members: Vec<u32>,
     pub(super) exceptional: Vec<u32>,
@@ -62,7 +65,24 @@ pub(super) struct Cohort {
     pub(super) regular: [u32; CLASSES],
 }
 
+/// The running requests of one GPU.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GpuAppends {
+    /// Those whose current block lies in flash.
+    flash_writers: u32,
+    /// By target.
+    pub(super) members: PerTier<u32>,
+    /// Cohorts of which a member's current block is not of the target.
+    pub(super) irregular_cohorts: u32,
+    /// Cohorts with members, in no particular order.
+    pub(super) occupied: Vec<u32>,
+}
+
 impl Cohort {
+    fn is_irregular(&self) -> bool {
+        !self.members.is_empty() && (!self.exceptional.is_empty() || self.regime != self.target)
+    }
+
     /// So many rounds have been drawn under the regime at hand.
     #[inline]
     pub(super) fn end_rounds(&mut self, rounds: u64) {
@@ -80,11 +100,8 @@ pub struct Appends {
     pub(super) cohorts: Vec<Cohort>,
     exceptions: Vec<Exception>,
     vacant_exceptions: Vec<u32>,
-    /// By GPU: running requests whose current block lies in flash.
-    flash_writers: Vec<u32>,
     pub(super) phases: u32,
-    /// By GPU: cohorts with members, in no particular order.
-    pub(super) occupied: Vec<Vec<u32>>,
+    pub(super) gpus: Vec<GpuAppends>,
     pub(super) draw: OpenDraw,
     /// Whether what a request drew must be known run by run, and not only by tier.
     keeps_runs: bool,
@@ -110,6 +127,8 @@ impl Appends {
     pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
         let cohort = |phase: u32, target| Cohort {
             phase: u64::from(phase),
+            target,
+            counts_as_irregular: false,
             members: Vec::new(),
             exceptional: Vec::new(),
             log: vec![(0, target)],
@@ -125,23 +144,29 @@ impl Appends {
             cohorts,
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
-            flash_writers: vec![0; gpus],
             phases: block_tokens,
-            occupied: vec![Vec::new(); gpus],
+            gpus: vec![GpuAppends::default(); gpus],
             draw: OpenDraw::default(),
             keeps_runs,
         }
     }
 
-    /// The cohorts of a GPU that have members.
-    pub(super) fn occupied(&self, gpu: u16) -> &[u32] {
-        &self.occupied[usize::from(gpu)]
+    /// A cohort's regime, members or exceptions have changed.
+    #[inline]
+    pub(super) fn count_irregular(&mut self, gpu: u16, cohort: u32) {
+        let cohort = &mut self.cohorts[index(cohort)];
+        let is_irregular = cohort.is_irregular();
+        if is_irregular != cohort.counts_as_irregular {
+            cohort.counts_as_irregular = is_irregular;
+            let count = &mut self.gpus[usize::from(gpu)].irregular_cohorts;
+            if is_irregular { *count += 1 } else { *count -= 1 }
+        }
     }
 
     /// Running requests of a GPU whose current block lies in flash.
     #[must_use]
     pub fn flash_writers(&self, gpu: usize) -> u32 {
-        self.flash_writers[gpu]
+        self.gpus[gpu].flash_writers
     }
 
     /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw at `step`.
@@ -174,7 +199,7 @@ impl Placement {
             cohort.regime = current.unwrap_or(target);
             cohort.log.clear();
             cohort.log.push((cohort.round, cohort.regime));
-            appends.occupied[usize::from(gpu)].push(cohort_index);
+            appends.gpus[usize::from(gpu)].occupied.push(cohort_index);
         }
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
@@ -200,6 +225,8 @@ impl Placement {
             appends.slots.resize(index(slot) + 1, None);
         }
         appends.slots[index(slot)] = Some(append);
+        appends.gpus[usize::from(gpu)].members[target] += 1;
+        appends.count_irregular(gpu, cohort_index);
         self.change_writers(gpu, class, tier, step, 1);
     }
 
@@ -215,7 +242,7 @@ impl Placement {
         let place = cohort.members.iter().position(|&member| member == slot);
         cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
         if cohort.members.is_empty() {
-            appends.occupied[usize::from(gpu)].retain(|&occupied| occupied != append.cohort);
+            appends.gpus[usize::from(gpu)].occupied.retain(|&occupied| occupied != append.cohort);
         }
         let tier = if append.exceptional {
             cohort.exceptional.retain(|&member| member != slot);
@@ -224,6 +251,9 @@ impl Placement {
             cohort.regular[append.class as usize] -= 1;
             cohort.regime
         };
+        let target = cohort.target;
+        appends.gpus[usize::from(gpu)].members[target] -= 1;
+        appends.count_irregular(gpu, append.cohort);
         if self.memory.segment(append.segment).whole {
             self.enter_counts(&append);
         } else {
@@ -363,7 +393,7 @@ impl Placement {
     ) {
         self.ledger.change_rate(class, tier, step, change);
         if tier == Tier::Hbf {
-            let writers = &mut self.appends.flash_writers[usize::from(gpu)];
+            let writers = &mut self.appends.gpus[usize::from(gpu)].flash_writers;
             *writers = writers.checked_add_signed(change).expect("Invariant: writers leave once");
         }
     }

@@ -100,10 +100,8 @@ impl Placement {
 
     /// Takes free blocks for running requests.
     fn take_free(&mut self, gpu: u16, blocks: PerTier<u32>) {
-        let memory = &mut self.memory.gpus[usize::from(gpu)];
         for tier in Tier::ALL {
-            memory.free[tier] -= blocks[tier];
-            memory.in_flight[tier] += blocks[tier];
+            self.memory.take_in_flight(gpu, tier, blocks[tier]);
         }
     }
 
@@ -192,6 +190,7 @@ impl Placement {
                 }
             }
         }
+        self.appends.count_irregular(gpu, cohort_index);
         self.appends.cohorts[index(cohort_index)].end_rounds(1);
     }
 
@@ -220,6 +219,7 @@ impl Placement {
                             }
                         }
                     });
+                    self.appends.count_irregular(draw.gpu, cohort_index);
                     self.appends.cohorts[index(cohort_index)].end_rounds(1);
                 }
             }
@@ -248,18 +248,20 @@ impl Placement {
     /// The most steps that may be taken at once on a GPU because every draw after the first step's would be served by the tier
     /// that already is its cohort's regime; at most `most`, at least 1.
     #[must_use]
+    #[inline]
     pub fn uniform_steps(&self, gpu: u16, most: u64) -> u64 {
-        let mut per_cycle = PerTier([0_u64; 2]);
-        for &place in self.appends.occupied(gpu) {
-            let cohort = &self.appends.cohorts[index(place)];
-            let target = Tier::ALL[index(place & 1)];
-            if !cohort.exceptional.is_empty() || cohort.regime != target {
-                return 1;
-            }
-            per_cycle[target] += cohort.members.len() as u64;
+        let on_gpu = &self.appends.gpus[usize::from(gpu)];
+        if on_gpu.irregular_cohorts > 0 {
+            return 1;
         }
         let free = self.memory.gpus[usize::from(gpu)].free;
-        let cycles = |tier| u64::from(free[tier]).checked_div(per_cycle[tier]).unwrap_or(most);
+        // Every member draws once in a cycle.
+        let cycles = most.div_ceil(u64::from(self.appends.phases));
+        let serves = |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
+        if serves(Tier::Hbm) && serves(Tier::Hbf) {
+            return most.max(1);
+        }
+        let cycles = |tier| free[tier].checked_div(on_gpu.members[tier]).map_or(most, u64::from);
         let whole_cycles = cycles(Tier::Hbm).min(cycles(Tier::Hbf));
         whole_cycles.saturating_mul(u64::from(self.appends.phases)).clamp(1, most.max(1))
     }
@@ -269,11 +271,10 @@ impl Placement {
     ///
     /// Contract: `steps` is at most what `uniform_steps` allows.
     pub fn draw_for_steps(&mut self, gpu: u16, step: u64, steps: u64, waits: &mut PerTier<Waits>) {
-        let Appends { occupied, cohorts, phases, .. } = &mut self.appends;
+        let Appends { gpus, cohorts, phases, .. } = &mut self.appends;
         let phases = u64::from(*phases);
         let now = step % phases;
-        let memory = &mut self.memory.gpus[usize::from(gpu)];
-        for &place in &occupied[usize::from(gpu)] {
+        for &place in &gpus[usize::from(gpu)].occupied {
             let cohort = &mut cohorts[index(place)];
             // Steps s in [step, step + steps) with s ≡ phase (mod phases).
             let ahead = if cohort.phase >= now { cohort.phase - now } else { cohort.phase + phases - now };
@@ -285,8 +286,7 @@ impl Placement {
             let members = cohort.members.len() as u64;
             cohort.end_rounds(rounds);
             let blocks = u32::try_from(members * rounds).unwrap_or(u32::MAX);
-            memory.free[target] -= blocks;
-            memory.in_flight[target] += blocks;
+            self.memory.take_in_flight(gpu, target, blocks);
             waits[target].add(members, ahead + 1, rounds, phases);
         }
     }

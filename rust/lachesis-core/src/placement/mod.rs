@@ -75,11 +75,10 @@ impl Placement {
     /// Enters a segment in the table; the policy names its tier.
     pub fn open(&mut self, facts: &SegmentFacts) -> SegmentId {
         let gpu = &self.memory.gpus[usize::from(facts.gpu)];
-        let sum = |tier| self.memory.gpus.iter().map(|gpu| u64::from(gpu.free[tier])).sum();
         let view = NodeView {
             gpu_free: gpu.free,
             gpu_total: gpu.total,
-            node_free: PerTier(crate::units::Tier::ALL.map(sum)),
+            node_free: self.memory.node_free(),
             gpus: self.memory.gpus.len(),
         };
         let target = self.decisions.open(facts, &view);
