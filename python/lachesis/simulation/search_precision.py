@@ -88,7 +88,7 @@ class SearchPrecision:
     def deciding(self, sessions: int, requests_per_session: float) -> Stopping:
         """The measurement that decides about a load; the same however the search came to it."""
         measured = self._measured(sessions, requests_per_session)
-        # Sessions start staggered over a mean session, so that one turnover is a start like any other.
+        # Sessions start staggered over a mean session, so that a turnover after is like any other.
         return _fixed(measured, min(2.0, max(1.0, 2.0 * measured)))
 
     def near(self, sessions: int, requests_per_session: float) -> Stopping:
