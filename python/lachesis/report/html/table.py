@@ -1,0 +1,80 @@
+"""The table of all runs: its columns, and their values as the page's script reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lachesis.report.html.plots.panel import rounded
+from lachesis.report.questions import Run
+from lachesis.results.run_columns import RunColumn, run_columns
+
+# Numbers beyond it are not exact in JavaScript.
+_EXACT_MAX = 2**53
+_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """How a column is told: its label, a factor to the label's unit, and whether from the start."""
+
+    label: str
+    factor: float = 1.0
+    constant: bool = True
+
+
+# Shown from the start; with `constant` False only where the runs differ in it.
+_SHOWN = {
+    "trace": _Shown("trace", constant=False),
+    "model": _Shown("model", constant=False),
+    "memory": _Shown("memory"),
+    "slo": _Shown("SLO", constant=False),
+    "policy": _Shown("policy"),
+    "seed": _Shown("seed", constant=False),
+    "load_sessions": _Shown("load, sessions"),
+    "hbf_lifetime_years": _Shown("device-years"),
+    "hbf_lifetime_years_low": _Shown("95 % low"),
+    "hbf_lifetime_years_high": _Shown("95 % high"),
+    "gain_over_hbm_first": _Shown("gain, times"),
+    "hbf_write_bytes_per_s_per_gpu": _Shown("flash writes, MB/s/GPU", factor=1e-6),
+    "hbm_write_share": _Shown("HBM share of writes, %", factor=100.0),
+    "tpot_p99_s": _Shown("TPOT p99, ms", factor=1e3),
+    "ttft_p99_s": _Shown("TTFT p99, s"),
+    "meets_slo": _Shown("meets SLO"),
+    "settled": _Shown("settled"),
+    "overrides": _Shown("changed values", constant=False),
+    "warnings": _Shown("warnings", constant=False),
+}
+
+
+def run_table(runs: Sequence[Run]) -> dict[str, Any]:
+    """Columns, each with its values; the order of the values is that of the runs."""
+    order = [*_SHOWN, *(column.name for column in run_columns() if column.name not in _SHOWN)]
+    by_name = {column.name: column for column in run_columns()}
+    return {"rows": len(runs), "columns": [_column(by_name[name], runs) for name in order]}
+
+
+def _column(column: RunColumn, runs: Sequence[Run]) -> dict[str, Any]:
+    shown = _SHOWN.get(column.name)
+    raw = [run[column.name] for run in runs]
+    kind = column.kind
+    if kind == "texts":
+        values: list[Any] = ["; ".join(value) for value in raw]
+    elif kind == "number":
+        factor = 1.0 if shown is None else shown.factor
+        values = [None if value is None else rounded(value * factor, _DIGITS) for value in raw]
+    elif kind == "integer" and any(value is not None and value > _EXACT_MAX for value in raw):
+        kind = "text"
+        values = [None if value is None else str(value) for value in raw]
+    else:
+        values = raw
+    differs = len({str(value) for value in values}) > 1
+    return {
+        "key": column.name,
+        "label": column.name.replace("_", " ") if shown is None else shown.label,
+        "about": column.description,
+        "kind": "text" if kind == "texts" else kind,
+        "shown": shown is not None and (shown.constant or differs),
+        "values": values,
+    }

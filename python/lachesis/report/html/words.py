@@ -1,0 +1,416 @@
+"""The answer in words: what a results directory says, and nothing that it does not say.
+
+Every sentence is made from the runs. A longest life is named only where its 95 % interval lies
+above all others'; a warranty is passed only with the whole interval.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lachesis.report.html.phrases import (
+    count,
+    interval_text,
+    listed,
+    places_text,
+    run_place,
+    times_text,
+)
+from lachesis.report.html.slo_words import slo_sentences
+from lachesis.report.longest_life import (
+    CLOSE_MISS,
+    Ranking,
+    by_verdict,
+    is_apart,
+    is_close,
+    rank,
+)
+from lachesis.report.questions import (
+    DIMENSIONS,
+    SEARCHED,
+    Question,
+    Run,
+    dimensions_that_vary,
+    families,
+    in_memory_order,
+    in_policy_order,
+    load_text,
+    questions,
+)
+from lachesis.report.run_summary import years_text
+
+_TIES_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences under a heading; the heading is empty where there is but one question."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What stands at the top of a report.
+
+    Attributes:
+        overview: what was run, and what holds over all questions.
+        by_question: the longest life and the warranty, a paragraph a question.
+        by_slo: what a tighter SLO costs and gains, a paragraph a family of questions.
+        cautions: what is not finished, not settled, misses the SLO, or carries warnings.
+        failures: why a run has no result.
+        warnings: each warning with the number of runs that carry it, the most frequent first.
+    """
+
+    overview: tuple[str, ...]
+    by_question: tuple[Paragraph, ...]
+    by_slo: tuple[Paragraph, ...]
+    cautions: tuple[str, ...]
+    failures: tuple[str, ...]
+    warnings: tuple[tuple[str, int], ...]
+
+
+def answer(
+    runs: Sequence[Run], *, unfinished: int = 0, cells: int = 0, failures: Sequence[str] = ()
+) -> Answer:
+    """Put the runs into words.
+
+    Args:
+        runs: rows of the table of runs.
+        unfinished: cells that were asked for and have no runs yet.
+        cells: cells that were asked for.
+        failures: why a run has no result, a sentence each.
+    """
+    found = questions(runs)
+    vary = dimensions_that_vary(found)
+    rankings = [rank(question) for question in found]
+    overview = [_what_was_run(runs, found)] if runs else []
+    if unfinished:
+        verb = "has" if unfinished == 1 else "have"
+        overview.append(
+            f"Not finished: {unfinished:,} of {count(cells, 'cell')} {verb} no runs yet, and what "
+            "follows is about the others."
+        )
+    if failures:
+        verb = "has" if len(failures) == 1 else "have"
+        overview.append(f"{count(len(failures), 'run')} {verb} failed, and no result.")
+    return Answer(
+        overview=(*overview, *_over_all(rankings)),
+        by_question=tuple(
+            Paragraph(heading(question, vary), tuple(_about(question, ranking)))
+            for question, ranking in zip(found, rankings, strict=True)
+        ),
+        by_slo=tuple(
+            Paragraph(heading(family[0], [name for name in vary if name != "slo"]), sentences)
+            for family in families(found)
+            if (sentences := tuple(slo_sentences(family)))
+        ),
+        cautions=tuple(_cautions(runs)),
+        failures=tuple(failures),
+        warnings=tuple(
+            sorted(
+                Counter(text for run in runs for text in run["warnings"]).items(),
+                key=lambda item: (-item[1], item[0]),
+            )
+        ),
+    )
+
+
+def heading(question: Question, vary: Sequence[str]) -> str:
+    """What sets a question apart from the others of a report."""
+    words = []
+    for name in vary:
+        asked = question.asked[name]
+        told = name in ("trace", "model")
+        words.append(asked if told else f"{DIMENSIONS[name]} {asked}")
+    return " · ".join(words)
+
+
+def _what_was_run(runs: Sequence[Run], found: Sequence[Question]) -> str:
+    parts = [
+        _one_or_many(name, [question.asked[name] for question in found])
+        for name in ("trace", "model")
+    ]
+    parts.append(
+        _one_or_many("memory split", in_memory_order(run["memory"] for run in runs), "memory")
+    )
+    parts.append(_one_or_many("SLO", [question.asked["slo"] for question in found]))
+    policies = in_policy_order(run["policy"] for run in runs)
+    parts.append(_one_or_many("policy", policies, plural="policies"))
+    parts.append(_one_or_many("load", [question.asked["load"] for question in found]))
+    for name in ("seed", "overrides", "variant"):
+        asked = dict.fromkeys(question.asked[name] for question in found)
+        if len(asked) > 1:
+            words = {"seed": "seeds", "overrides": "sets of changed values"}
+            parts.append(f"{len(asked):,} {words.get(name, 'variants')}")
+    cells = len({run["cell"] for run in runs})
+    return f"{count(len(runs), 'run')} in {count(cells, 'cell')}: {'; '.join(parts)}."
+
+
+def _one_or_many(
+    noun: str, names: Sequence[str], only: str | None = None, plural: str | None = None
+) -> str:
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) == 1:
+        return f"{only or noun} {distinct[0]}"
+    return f"{len(distinct):,} {plural or noun + 's'}"
+
+
+def _over_all(rankings: Sequence[Ranking]) -> list[str]:
+    """In how many questions the longest lives share a policy, and a split."""
+    decided = [ranking for ranking in rankings if ranking.best]
+    if len(decided) < 2:
+        return []
+    said = []
+    for key, what in (("policy", "under"), ("memory", "at memory")):
+        if len({run[key] for ranking in decided for run in ranking.competing}) < 2:
+            continue
+        alone = Counter(
+            next(iter(names))
+            for ranking in decided
+            if len(names := {run[key] for run in ranking.best}) == 1
+        )
+        if not alone:
+            said.append(
+                f"In none of {count(len(decided), 'question')} can the intervals single out "
+                f"one {'policy' if key == 'policy' else 'memory split'}."
+            )
+            continue
+        told = [
+            f"{'' if place else 'are all '}{what} {name} in {number:,} of "
+            + (f"{len(decided):,}" if place else count(len(decided), "question"))
+            for place, (name, number) in enumerate(
+                sorted(alone.items(), key=lambda item: (-item[1], item[0]))
+            )
+        ]
+        shared = len(decided) - sum(alone.values())
+        rest = f"; in {shared:,} the intervals overlap across several" if shared else ""
+        said.append(f"The longest-lived runs {listed(told)}{rest}.")
+    return said
+
+
+def _about(question: Question, ranking: Ranking) -> list[str]:
+    said = [_longest(question, ranking)]
+    said += _warranty(question, ranking)
+    said += _left_out(question, ranking)
+    return said
+
+
+def _longest(question: Question, ranking: Ranking) -> str:
+    if not ranking.competing:
+        if ranking.missed:
+            return "No run meets the SLO, so that none of them is an answer."
+        if ranking.bounds:
+            return "Only bounds were run, which nobody can build."
+        return "No run has device-years."
+    best = ranking.best[0]
+    if len(ranking.competing) == 1:
+        return f"The flash lasts {_life(best)} {run_place(best)}{_load(question, best)}."
+    if len(ranking.best) == 1:
+        return (
+            f"The flash lasts longest {run_place(best)}: {_life(best)}{_load(question, best)}"
+            f"{_gain(question, best)}."
+        )
+    shown = [
+        f"{run_place(run)} ({_life(run, short=True)}{_load(question, run)})"
+        for run in ranking.best[:_TIES_SHOWN]
+    ]
+    hidden = len(ranking.best) - len(shown)
+    if hidden:
+        shown.append(count(hidden, "other run", "other runs"))
+    lacking = [run for run in ranking.best if run["hbf_lifetime_years_low"] is None]
+    why = "an interval is missing" if lacking else "their 95 % intervals overlap"
+    who = "All runs tie" if len(ranking.best) == len(ranking.competing) else "The longest lives tie"
+    return f"{who}, as {why}: {listed(shown)}."
+
+
+def _life(run: Run, *, short: bool = False) -> str:
+    years = years_text(run["hbf_lifetime_years"])
+    flags = "" if run["settled"] else ", not settled"
+    if not run["meets_slo"]:
+        flags += f", misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms"
+    interval = interval_text(run)
+    if short:
+        return f"{years} years, {interval}{flags}"
+    return f"{years} years ({interval}{flags})"
+
+
+def _load(question: Question, run: Run) -> str:
+    if run["load"] != "closed" or question.asked["load"] != SEARCHED:
+        return ""
+    return f" at {load_text(run)}"
+
+
+def _gain(question: Question, best: Run) -> str:
+    """How much longer than hbm-first at the same split."""
+    baseline = next(
+        (
+            run
+            for run in question.runs
+            if run["policy"] == "hbm-first" and run["memory"] == best["memory"]
+        ),
+        None,
+    )
+    gain = best["gain_over_hbm_first"]
+    if baseline is None or baseline is best or gain is None:
+        return ""
+    split = "" if len(question.memories) == 1 else " at the same split"
+    loads = ""
+    if baseline["load_sessions"] != best["load_sessions"]:
+        loads = f", which has another load ({load_text(baseline)})"
+    if not is_apart(best, baseline):
+        return f"; not told apart from hbm-first{split}{loads}"
+    return f", {times_text(gain)} as long as under hbm-first{split}{loads}"
+
+
+def _warranty(question: Question, ranking: Ranking) -> list[str]:
+    if not ranking.competing:
+        return []
+    terms = {run["warranty_years"] for run in ranking.competing}
+    term = f"{terms.pop():g}-year warranty" if len(terms) == 1 else "warranty"
+    found = by_verdict(ranking.competing)
+    total, passing = len(ranking.competing), found["passes"]
+    undecided, short = found["undecided"], found["falls short"]
+    if total == 1:
+        if undecided:
+            return [_undecided(undecided, question, term, total)]
+        return [f"It passes the {term}." if passing else f"It falls short of the {term}."]
+    if len(passing) == total:
+        unsettled = _of_them_unsettled(passing)
+        return [f"All {total:,} runs pass the {term}, with their whole interval{unsettled}."]
+    if len(short) == total:
+        return [f"All {total:,} runs fall short of the {term}."]
+    said = []
+    if passing:
+        verb = "passes" if len(passing) == 1 else "pass"
+        said.append(
+            f"{len(passing):,} of {total:,} runs {verb} the {term}: "
+            f"{places_text(passing, question)}{_of_them_unsettled(passing)}."
+        )
+    if undecided:
+        said.append(_undecided(undecided, question, term, total))
+    if short:
+        rest = "other " if passing or undecided else ""
+        verb = "falls" if len(short) == 1 else "fall"
+        none = "" if passing else f" of the {term}"
+        said.append(f"The {rest}{len(short):,} {verb} short{none}.")
+    return said
+
+
+def _of_them_unsettled(runs: Sequence[Run]) -> str:
+    unsettled = sum(not run["settled"] for run in runs)
+    if not unsettled:
+        return ""
+    if len(runs) == 1:
+        return " (not settled)"
+    return f" ({unsettled:,} of these {len(runs):,} not settled)"
+
+
+def _undecided(runs: Sequence[Run], question: Question, term: str, total: int) -> str:
+    lacking = [run for run in runs if run["hbf_lifetime_years_low"] is None]
+    why = "no interval is known" if lacking else "the interval reaches to both sides of it"
+    if lacking and len(lacking) < len(runs):
+        why = "the interval reaches to both sides of it, or is not known"
+    if total == 1:
+        return f"Whether it passes the {term} is undecided, as {why}."
+    verb = "is" if len(runs) == 1 else "are"
+    return f"{len(runs):,} {verb} undecided, as {why}: {places_text(runs, question)}."
+
+
+def _left_out(question: Question, ranking: Ranking) -> list[str]:
+    said = []
+    if ranking.missed:
+        longest = max(ranking.missed, key=lambda run: run["hbf_lifetime_years"])
+        verb = "misses" if len(ranking.missed) == 1 else "miss"
+        above = ""
+        if ranking.best and longest["hbf_lifetime_years"] > ranking.best[0]["hbf_lifetime_years"]:
+            above = (
+                f"; the longest life among them would be "
+                f"{years_text(longest['hbf_lifetime_years'])} years {run_place(longest)}"
+            )
+        said.append(
+            f"Not counted: {count(len(ranking.missed), 'run')} that {verb} the SLO "
+            f"({places_text(ranking.missed, question)}){above}."
+        )
+    if ranking.bounds:
+        best = max(ranking.bounds, key=lambda run: run["hbf_lifetime_years"])
+        said.append(
+            f"A bound that nobody can build reaches {years_text(best['hbf_lifetime_years'])} years "
+            f"{run_place(best)}."
+        )
+    reasons: dict[str, list[Run]] = {}
+    for run in ranking.unrated:
+        reasons.setdefault(_why_unrated(run), []).append(run)
+    for why, runs in reasons.items():
+        said.append(f"No device-years: {places_text(runs, question)}{why}.")
+    return said
+
+
+def _why_unrated(run: Run) -> str:
+    start = "no device-years: "
+    told = [note.removeprefix(start) for note in run["notes"] if note.startswith(start)]
+    return f", as {told[0]}" if told else ""
+
+
+def _cautions(runs: Sequence[Run]) -> list[str]:
+    if not runs:
+        return []
+    total = len(runs)
+    unsettled = sum(not run["settled"] for run in runs)
+    missed = sum(not run["meets_slo"] for run in runs)
+    carrying = [run for run in runs if run["warnings"]]
+    said = []
+    if total == 1:
+        said.append(
+            "The run has not settled: its device-years may still drift."
+            if unsettled
+            else "The run has settled."
+        )
+        said.append("It misses its SLO." if missed else "It meets its SLO.")
+    else:
+        said.append(
+            f"{_none_of(unsettled, total)}: device-years may still drift."
+            if unsettled
+            else f"All {total:,} runs have settled."
+        )
+        said.append(
+            f"{_of(missed, total, 'misses its SLO', 'miss their SLO')}{_closely(runs)}."
+            if missed
+            else f"All {total:,} runs meet their SLO."
+        )
+    if carrying:
+        warned = sum(len(run["warnings"]) for run in carrying)
+        if total == 1:
+            said.append(f"It carries {count(warned, 'warning')}.")
+        elif len(carrying) == total:
+            said.append(f"All {total:,} runs carry warnings, {warned:,} in all.")
+        else:
+            who = _of(len(carrying), total, "carries", "carry")
+            said.append(f"{who} warnings, {warned:,} in all.")
+    else:
+        said.append("No warnings.")
+    return said
+
+
+def _closely(runs: Sequence[Run]) -> str:
+    close = sum(map(is_close, runs))
+    if not close:
+        return ""
+    verb = "stays" if close == 1 else "stay"
+    return (
+        f"; {close:,} by at most {100 * (CLOSE_MISS - 1):.0f} %, at a load that was searched for, "
+        f"and {verb} in the comparison"
+    )
+
+
+def _none_of(unsettled: int, total: int) -> str:
+    if unsettled == total:
+        return f"None of {total:,} runs has settled"
+    return _of(unsettled, total, "has not settled", "have not settled")
+
+
+def _of(number: int, total: int, one: str, many: str) -> str:
+    return f"{number:,} of {total:,} runs {one if number == 1 else many}"
