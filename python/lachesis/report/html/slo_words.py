@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lachesis.report.html.phrases import count, range_text
+from lachesis.report.html.phrases import count, listed, range_text
 from lachesis.report.longest_life import is_apart
 from lachesis.report.questions import SEARCHED, Question, Run, is_bound
 from lachesis.report.run_summary import years_text
@@ -97,10 +97,11 @@ def _life_sentences(pairs: Sequence[tuple[Run, Run]], *, searched: bool) -> list
     shorter = sum(is_apart(other, one) for one, other in rated)
     total = len(rated)
     if not longer and not shorter:
-        those = "the pair of runs is" if total == 1 else f"none of {total:,} pairs of runs is"
         if total == 1:
             return ["The lifetimes are not told apart by their 95 % intervals."]
-        return [f"Of the lifetimes, {those} told apart by 95 % intervals."]
+        return [
+            f"In none of {total:,} pairs of runs are the lifetimes told apart by 95 % intervals."
+        ]
     ratios = [one["hbf_lifetime_years"] / other["hbf_lifetime_years"] for one, other in rated]
     spread = range_text(years_text(min(ratios)), years_text(max(ratios)), " times")
     gained = "In exchange the" if searched and longer and not shorter else "The"
@@ -109,6 +110,15 @@ def _life_sentences(pairs: Sequence[tuple[Run, Run]], *, searched: bool) -> list
         return [f"{said}, at the same split and policy."]
     return [
         f"{said}, at the same split and policy over {total:,} pairs of runs; by their 95 % "
-        f"intervals it is longer in {longer:,}, shorter in {shorter:,}, and undecided in "
-        f"{total - longer - shorter:,}."
+        f"intervals {_told_apart(total, longer, shorter)}."
     ]
+
+
+def _told_apart(total: int, longer: int, shorter: int) -> str:
+    if longer == total:
+        return "it is longer in all of them"
+    if shorter == total:
+        return "it is shorter in all of them"
+    counts = {"longer": longer, "shorter": shorter, "not told apart": total - longer - shorter}
+    told = [f"{verdict} in {number:,}" for verdict, number in counts.items() if number]
+    return f"it is {listed(told)}"

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lachesis.report.html.caution_words import cautions
 from lachesis.report.html.phrases import (
     count,
     interval_text,
@@ -20,11 +21,9 @@ from lachesis.report.html.phrases import (
 )
 from lachesis.report.html.slo_words import slo_sentences
 from lachesis.report.longest_life import (
-    CLOSE_MISS,
     Ranking,
     by_verdict,
     is_apart,
-    is_close,
     rank,
 )
 from lachesis.report.questions import (
@@ -108,7 +107,7 @@ def answer(
             for family in families(found)
             if (sentences := tuple(slo_sentences(family)))
         ),
-        cautions=tuple(_cautions(runs)),
+        cautions=tuple(cautions(runs)),
         failures=tuple(failures),
         warnings=tuple(
             sorted(
@@ -306,7 +305,9 @@ def _of_them_unsettled(runs: Sequence[Run]) -> str:
         return ""
     if len(runs) == 1:
         return " (not settled)"
-    return f" ({unsettled:,} of these {len(runs):,} not settled)"
+    return (
+        f" ({'none' if unsettled == len(runs) else f'{len(runs) - unsettled:,}'} of them settled)"
+    )
 
 
 def _undecided(runs: Sequence[Run], question: Question, term: str, total: int) -> str:
@@ -353,64 +354,3 @@ def _why_unrated(run: Run) -> str:
     start = "no device-years: "
     told = [note.removeprefix(start) for note in run["notes"] if note.startswith(start)]
     return f", as {told[0]}" if told else ""
-
-
-def _cautions(runs: Sequence[Run]) -> list[str]:
-    if not runs:
-        return []
-    total = len(runs)
-    unsettled = sum(not run["settled"] for run in runs)
-    missed = sum(not run["meets_slo"] for run in runs)
-    carrying = [run for run in runs if run["warnings"]]
-    said = []
-    if total == 1:
-        said.append(
-            "The run has not settled: its device-years may still drift."
-            if unsettled
-            else "The run has settled."
-        )
-        said.append("It misses its SLO." if missed else "It meets its SLO.")
-    else:
-        said.append(
-            f"{_none_of(unsettled, total)}: device-years may still drift."
-            if unsettled
-            else f"All {total:,} runs have settled."
-        )
-        said.append(
-            f"{_of(missed, total, 'misses its SLO', 'miss their SLO')}{_closely(runs)}."
-            if missed
-            else f"All {total:,} runs meet their SLO."
-        )
-    if carrying:
-        warned = sum(len(run["warnings"]) for run in carrying)
-        if total == 1:
-            said.append(f"It carries {count(warned, 'warning')}.")
-        elif len(carrying) == total:
-            said.append(f"All {total:,} runs carry warnings, {warned:,} in all.")
-        else:
-            who = _of(len(carrying), total, "carries", "carry")
-            said.append(f"{who} warnings, {warned:,} in all.")
-    else:
-        said.append("No warnings.")
-    return said
-
-
-def _closely(runs: Sequence[Run]) -> str:
-    close = sum(map(is_close, runs))
-    if not close:
-        return ""
-    verb = "stays" if close == 1 else "stay"
-    return (
-        f"; {close:,} by at most {100 * (CLOSE_MISS - 1):.0f} %, at a load that was searched for, "
-        f"and {verb} in the comparison"
-    )
-
-
-def _none_of(unsettled: int, total: int) -> str:
-    if unsettled == total:
-        return f"None of {total:,} runs has settled"
-    return _of(unsettled, total, "has not settled", "have not settled")
-
-
-def _of(number: int, total: int, one: str, many: str) -> str:
-    return f"{number:,} of {total:,} runs {one if number == 1 else many}"

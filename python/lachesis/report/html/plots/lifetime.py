@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log10
+from math import ceil, floor, log10
 from typing import Any
 
 from lachesis.report.html.plots.panel import INK, WARRANTY, Panel, Plot, drawn_text, rounded
@@ -82,8 +82,18 @@ def years_axis(runs: Sequence[Run]) -> dict[str, Any]:
     low, high = min(ends), max(ends)
     if high > _LINEAR_SPAN * low:
         # Ticks at 1, 2 and 5, or at powers of ten where those would crowd.
-        ticks = "D2" if high < _CROWDED_SPAN * low else 1
-        return {"type": "log", "range": [log10(low / 1.6), log10(high * 1.6)], "dtick": ticks}
+        steps = (1, 2, 5) if high < _CROWDED_SPAN * low else (1,)
+        ticks = [
+            step * 10.0**power
+            for power in range(floor(log10(low)) - 1, ceil(log10(high)) + 1)
+            for step in steps
+        ]
+        return {
+            "type": "log",
+            "range": [log10(low / 1.6), log10(high * 1.6)],
+            "tickvals": ticks,
+            "ticktext": [f"{tick:,.12g}" for tick in ticks],
+        }
     return {"type": "linear", "range": [0.0, 1.08 * high]}
 
 
@@ -145,7 +155,7 @@ def _line(
             "color": style.colour,
             "symbol": [_symbol(style, run) for run in runs],
             "size": 11,
-            "line": {"color": INK, "width": 1},
+            "line": {"color": INK, "width": 1.2},
         },
         "customdata": [_hover(run) for run in runs],
         "hovertemplate": "%{customdata}<extra></extra>",
