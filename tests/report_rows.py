@@ -20,7 +20,14 @@ def row(**values: Any) -> dict[str, Any]:
     years = values.pop("years", (6.0, 5.9, 6.1))
     ends = ("hbf_lifetime_years", "hbf_lifetime_years_low", "hbf_lifetime_years_high")
     run |= dict(zip(ends, years or (None, None, None), strict=True)) | values
-    cell = (run["trace"], run["model"], run["memory"], run["slo"], run["load_sessions"], run["seed"])
+    cell = (
+        run["trace"],
+        run["model"],
+        run["memory"],
+        run["slo"],
+        run["load_sessions"],
+        run["seed"],
+    )
     run.setdefault("cell", "")
     run["cell"] = values.get("cell", "|".join(map(str, cell)))
     run["run"] = values.get("run", f"{run['cell']}|{run['policy']}")

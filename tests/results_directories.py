@@ -31,13 +31,13 @@ def sweep(
     load: str = "8",
     turnovers: float = 2.0,
     timeline_interval_s: float | None = None,
-    threads: int = 1,
+    names: dict[str, str] | None = None,
 ) -> Path:
-    """Run a grid and write it in the layout of a results directory."""
+    """Run a grid and write it in the layout of a results directory; `names` renames traces."""
     rows: list[dict[str, Any]] = []
     timelines, lifetimes, cells, described = [], [], [], {}
-    for name in traces:
-        trace = open_trace(name)
+    for corpus in traces:
+        name, trace = (names or {}).get(corpus, corpus), open_trace(corpus)
         described[name] = {"sha256": trace.sha256, "requests": trace.requests.num_rows}
         lifetimes += lifetime_rows(name, trace)
         for model in models:
@@ -48,7 +48,7 @@ def sweep(
                         stopping=Stopping(turnovers=turnovers),
                         timeline_interval_s=timeline_interval_s,
                     )
-                    comparison = compare(trace, plan, policies, Load.parse(load), threads=threads)
+                    comparison = compare(trace, plan, policies, Load.parse(load))
                     cell = digest(name, model, memory, slo)
                     cells.append({"cell": cell, "state": "done", "shard": 0})
                     document = run_document(comparison)

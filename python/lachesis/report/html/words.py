@@ -160,12 +160,13 @@ def _one_or_many(
 
 def _over_all(rankings: Sequence[Ranking]) -> list[str]:
     """In how many questions the longest lives share a policy, and a split."""
-    decided = [ranking for ranking in rankings if ranking.best]
-    if len(decided) < 2:
-        return []
     said = []
     for key, what in (("policy", "under"), ("memory", "at memory")):
-        if len({run[key] for ranking in decided for run in ranking.competing}) < 2:
+        # Where but one policy or split was run, it is no finding that it comes first.
+        decided = [
+            ranking for ranking in rankings if len({run[key] for run in ranking.competing}) > 1
+        ]
+        if len(decided) < 2:
             continue
         alone = Counter(
             next(iter(names))
@@ -207,40 +208,31 @@ def _longest(question: Question, ranking: Ranking) -> str:
         return "No run has device-years."
     best = ranking.best[0]
     if len(ranking.competing) == 1:
-        return f"The flash lasts {_life(best)} {run_place(best)}{_load(question, best)}."
+        return f"The flash lasts {_life(question, best)} {run_place(best)}."
     if len(ranking.best) == 1:
         return (
-            f"The flash lasts longest {run_place(best)}: {_life(best)}{_load(question, best)}"
+            f"The flash lasts longest {run_place(best)}: {_life(question, best)}"
             f"{_gain(question, best)}."
         )
-    shown = [
-        f"{run_place(run)} ({_life(run, short=True)}{_load(question, run)})"
-        for run in ranking.best[:_TIES_SHOWN]
-    ]
+    shown = [f"{run_place(run)} {_life(question, run)}" for run in ranking.best[:_TIES_SHOWN]]
     hidden = len(ranking.best) - len(shown)
     if hidden:
-        shown.append(count(hidden, "other run", "other runs"))
+        shown.append(count(hidden, "other run"))
     lacking = [run for run in ranking.best if run["hbf_lifetime_years_low"] is None]
     why = "an interval is missing" if lacking else "their 95 % intervals overlap"
     who = "All runs tie" if len(ranking.best) == len(ranking.competing) else "The longest lives tie"
     return f"{who}, as {why}: {listed(shown)}."
 
 
-def _life(run: Run, *, short: bool = False) -> str:
-    years = years_text(run["hbf_lifetime_years"])
+def _life(question: Question, run: Run) -> str:
+    """Years, the load where it was searched for, the interval, and what speaks against them."""
+    load = ""
+    if run["load"] == "closed" and question.asked["load"] == SEARCHED:
+        load = f" with {load_text(run)}"
     flags = "" if run["settled"] else ", not settled"
     if not run["meets_slo"]:
         flags += f", misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms"
-    interval = interval_text(run)
-    if short:
-        return f"{years} years, {interval}{flags}"
-    return f"{years} years ({interval}{flags})"
-
-
-def _load(question: Question, run: Run) -> str:
-    if run["load"] != "closed" or question.asked["load"] != SEARCHED:
-        return ""
-    return f" at {load_text(run)}"
+    return f"{years_text(run['hbf_lifetime_years'])} years{load} ({interval_text(run)}{flags})"
 
 
 def _gain(question: Question, best: Run) -> str:
