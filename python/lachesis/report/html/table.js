@@ -93,7 +93,7 @@
       field.type = "text";
     }
     field.value = filters.get(column.key) || "";
-    field.addEventListener("input", () => {
+    field.addEventListener(column.choices ? "change" : "input", () => {
       filters.set(column.key, field.value);
       limit = ROWS_AT_ONCE;
       fill();

@@ -12,7 +12,8 @@ from lachesis.results.run_columns import RunColumn, run_columns
 
 # Numbers beyond it are not exact in JavaScript.
 _EXACT_MAX = 2**53
-_DIGITS = 5
+# As many as the page shows, so that a filter means what is seen.
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
