@@ -50,13 +50,19 @@ def configuration(manifest: Mapping[str, Any]) -> list[Group]:
         if key in _LEFT_OUT:
             continue
         rows = list(_rows("", node))
-        if isinstance(node, (Mapping, list)) and len(rows) != 1:
+        if _is_nested(node):
             if rows:
                 shown = tuple(rows[:_ROWS_MAX])
                 groups.append(Group(_words(key), shown, len(rows) - len(shown)))
         else:
-            single += [row._replace(key=f"{key}.{row.key}" if row.key else key) for row in rows]
+            single += [row._replace(key=key) for row in rows]
     return [Group("Origin", tuple(single)), *groups] if single else groups
+
+
+def _is_nested(node: object) -> bool:
+    if isinstance(node, list):
+        return any(isinstance(each, (Mapping, list)) for each in node)
+    return isinstance(node, Mapping)
 
 
 def _rows(key: str, node: object) -> Iterator[Setting]:
@@ -69,7 +75,7 @@ def _rows(key: str, node: object) -> Iterator[Setting]:
             return
         for name, child in node.items():
             yield from _rows(f"{key}.{name}" if key else str(name), child)
-    elif isinstance(node, list) and any(isinstance(each, (Mapping, list)) for each in node):
+    elif isinstance(node, list) and _is_nested(node):
         for number, each in enumerate(node, start=1):
             yield from _rows(f"{key}.{number}" if key else str(number), each)
     else:
