@@ -2,14 +2,23 @@
 
 from typing import Any
 
-from lachesis.results.run_columns import run_columns
+import pyarrow as pa
 
-_EMPTY: dict[str, Any] = {"text": "x", "integer": 0, "number": 0.0, "truth": True, "texts": []}
+from lachesis.results.rows import run_columns
+
+_EMPTY: dict[pa.DataType, Any] = {
+    pa.string(): "x",
+    pa.int64(): 0,
+    pa.uint64(): 1,
+    pa.float64(): 0.0,
+    pa.bool_(): True,
+    pa.list_(pa.string()): [],
+}
 
 
 def row(**values: Any) -> dict[str, Any]:
     """A run of one cell, with every column; `years` is (device-years, low, high) or None."""
-    run = {column.name: _EMPTY[column.kind] for column in run_columns()}
+    run = {field.name: _EMPTY[field.type] for field in run_columns()}
     run |= {
         "trace": "corpus", "model": "model-a", "memory": "2/6", "slo": "tight",
         "slo_tpot_p99_s": 0.06, "slo_ttft_p99_s": 2.0, "load": "closed", "load_sessions": 100,
@@ -28,7 +37,6 @@ def row(**values: Any) -> dict[str, Any]:
         run["load_sessions"],
         run["seed"],
     )
-    run.setdefault("cell", "")
     run["cell"] = values.get("cell", "|".join(map(str, cell)))
     run["run"] = values.get("run", f"{run['cell']}|{run['policy']}")
     return run

@@ -1,18 +1,26 @@
-"""Small results directories, as a sweep leaves them, from replays made now."""
+"""Small results directories, as a sweep leaves them, from rows or from replays made now."""
 
-import json
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lachesis.characterise.segments import segment_columns
-from lachesis.presets import Settings, load_latency
+from lachesis.presets import Settings
+from lachesis.results.directory import (
+    LIFETIMES,
+    RUNS,
+    TIMELINES,
+    CellEntry,
+    Manifest,
+    shard_file,
+    write_manifest,
+    write_table,
+)
 from lachesis.results.document import run_document
-from lachesis.results.run_columns import flat_run
+from lachesis.results.lifetimes import lifetimes_table
+from lachesis.results.rows import run_row, run_table
 from lachesis.results.timeline import timeline_table
 from lachesis.simulation import Load, Plan, Stopping, compare
 from lachesis.traces import open_trace
@@ -23,70 +31,67 @@ POLICIES = ("hbm-first", "hbf-only", "lachesis-deterministic")
 def sweep(
     place: Path,
     *,
-    traces: tuple[str, ...] = ("tau3-airline",),
-    models: tuple[str, ...] = ("llama-4-maverick",),
-    memories: tuple[str, ...] = ("2/6",),
-    slos: tuple[str, ...] = ("tight",),
-    policies: tuple[str, ...] = POLICIES,
-    load: str = "8",
-    turnovers: float = 2.0,
+    models: Sequence[str] = ("llama-4-maverick",),
+    memories: Sequence[str] = ("2/6",),
+    slos: Sequence[str] = ("tight",),
+    policies: Sequence[str] = POLICIES,
     timeline_interval_s: float | None = None,
-    names: dict[str, str] | None = None,
+    name: str = "tau3-airline",
 ) -> Path:
-    """Run a grid and write it in the layout of a results directory; `names` renames traces."""
+    """Run a grid on a small corpus at a load of 8; `name` is what the rows call the corpus."""
+    trace = open_trace("tau3-airline")
     rows: list[dict[str, Any]] = []
-    timelines, lifetimes, cells, described = [], [], [], {}
-    for corpus in traces:
-        name, trace = (names or {}).get(corpus, corpus), open_trace(corpus)
-        described[name] = {"sha256": trace.sha256, "requests": trace.requests.num_rows}
-        lifetimes += lifetime_rows(name, trace)
-        for model in models:
-            for memory in memories:
-                for slo in slos:
-                    plan = Plan(
-                        Settings.choose(model=model, memory=memory, slo=slo),
-                        stopping=Stopping(turnovers=turnovers),
-                        timeline_interval_s=timeline_interval_s,
+    timelines: list[pa.Table] = []
+    for model in models:
+        for memory in memories:
+            for slo in slos:
+                plan = Plan(
+                    Settings.choose(model=model, memory=memory, slo=slo),
+                    stopping=Stopping(turnovers=2.0),
+                    timeline_interval_s=timeline_interval_s,
+                )
+                comparison = compare(trace, plan, policies, Load.parse("8"))
+                cell = _digest(model, memory, slo)
+                found = [
+                    run_row(
+                        run, run_id=_digest(cell, run["policy"]), cell_id=cell, trace=name,
+                        overrides=[],
                     )
-                    comparison = compare(trace, plan, policies, Load.parse(load))
-                    cell = digest(name, model, memory, slo)
-                    cells.append({"cell": cell, "state": "done", "shard": 0})
-                    document = run_document(comparison)
-                    rows += [
-                        flat_run(
-                            run, trace=name, overrides=[], version="0.1.0",
-                            identity=(digest(cell, run["policy"]), cell),
-                        )
-                        for run in document["runs"]
-                    ]  # fmt: skip
-                    if timeline_interval_s is not None:
-                        timelines.append(with_run(timeline_table(comparison), rows))
-    write(place, rows, timelines, lifetimes, {"traces": described, "cells": cells})
+                    for run in run_document(comparison)["runs"]
+                ]  # fmt: skip
+                rows += found
+                if timeline_interval_s is not None:
+                    timelines.append(_with_run(timeline_table(comparison), found))
+    write(place, rows, presets={"flash": {}})
+    write_table(place / LIFETIMES, lifetimes_table({name: trace}))
+    if timelines:
+        shard_file(place, TIMELINES, 0).parent.mkdir()
+        write_table(shard_file(place, TIMELINES, 0), pa.concat_tables(timelines))
     return place
 
 
-def write(
-    place: Path,
-    rows: list[dict[str, Any]],
-    timelines: list[pa.Table],
-    lifetimes: list[dict[str, Any]],
-    manifest: dict[str, Any],
-) -> None:
-    """Write the files of a results directory."""
-    (place / "runs").mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), place / "runs" / "00000.parquet")
-    if timelines:
-        (place / "timelines").mkdir()
-        pq.write_table(pa.concat_tables(timelines), place / "timelines" / "00000.parquet")
-    if lifetimes:
-        pq.write_table(pa.Table.from_pylist(lifetimes), place / "lifetimes.parquet")
-    whole = {"schema": 1, "version": "0.1.0", **manifest}
-    (place / "manifest.json").write_text(json.dumps(whole, indent=2), encoding="utf-8")
+def write(place: Path, rows: Sequence[dict[str, Any]], **manifest: Any) -> Path:
+    """Write rows as the only shard of a results directory."""
+    shard_file(place, RUNS, 0).parent.mkdir(parents=True)
+    write_table(shard_file(place, RUNS, 0), run_table(rows))
+    cells = [cell_entry(cell, state="done") for cell in dict.fromkeys(row["cell"] for row in rows)]
+    known = {"specification": {}, "specification_sha256": "0", "shards": 1, "cells": cells}
+    write_manifest(place, Manifest(**{"version": "0.1.0", **known, **manifest}))
+    return place
 
 
-def with_run(timeline: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
+def cell_entry(cell: str, **values: Any) -> CellEntry:
+    """A cell of a manifest."""
+    known = {
+        "shard": 0, "trace": "t", "model": "m", "memory": "2/6", "slo": "tight", "load": "8",
+        "seed": 1, "policies": ["hbm-first"], "overrides": [],
+    }  # fmt: skip
+    return CellEntry(cell=cell, **{**known, **values})
+
+
+def _with_run(timeline: pa.Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     """A timeline with what names the run of each row in front."""
-    found = {row["policy"]: row for row in rows[-len(set(timeline["policy"].to_pylist())) :]}
+    found = {row["policy"]: row for row in rows}
     names = timeline["policy"].to_pylist()
     keys = ("run", "trace", "model", "memory", "slo", "policy", "seed")
     front = {key: pa.array([found[name][key] for name in names]) for key in keys}
@@ -94,25 +99,5 @@ def with_run(timeline: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table({**front, **{name: rest[name] for name in rest.column_names}})
 
 
-def lifetime_rows(name: str, trace: Any) -> list[dict[str, Any]]:
-    """Distributions of T_norm and of tokens a segment, by class, in 101 steps."""
-    columns = segment_columns(trace, load_latency(), seed=0)
-    quantiles = np.linspace(0.0, 1.0, 101)
-    rows = []
-    for kind in columns.classes():
-        of_class = columns.of_class(kind)
-        lives = np.quantile(of_class.t_norm_s, quantiles)
-        tokens = np.quantile(of_class.tokens, quantiles)
-        rows += [
-            {
-                "trace": name, "class": str(kind), "quantile": float(quantile),
-                "t_norm_s": float(life), "tokens_per_segment": float(size),
-                "segments": len(of_class),
-            }
-            for quantile, life, size in zip(quantiles, lives, tokens, strict=True)
-        ]  # fmt: skip
-    return rows
-
-
-def digest(*words: str) -> str:
+def _digest(*words: str) -> str:
     return sha256("\0".join(words).encode()).hexdigest()[:16]

@@ -47,7 +47,7 @@ def test_a_report_on_the_json_of_a_run(lachesis_here: Lachesis, tmp_path: Path) 
     ("words", "told"),
     [
         (("absent", "-o", "page.html"), "absent: no such folder or file"),
-        ((".", "-o", "page.html"), "holds no manifest.json"),
+        ((".", "-o", "page.html"), "holds no results: no manifest.json"),
         (("swept", "-o", "page.pdf"), "a report's name ends in .html"),
         (("swept", "-o", "none/page.html"), "no folder none"),
         (("swept", "-o", "page.html", "--figures", "swept/manifest.json"), "is no folder"),

@@ -32,7 +32,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memories=("2/6", "4/4"),
         slos=("tight", "loose"),
         timeline_interval_s=30.0,
-        names={"tau3-airline": HOSTILE},
+        name=HOSTILE,
     )
 
 

@@ -61,7 +61,7 @@ def configuration(manifest: Mapping[str, Any]) -> list[Group]:
 
 def _is_nested(node: object) -> bool:
     if isinstance(node, list):
-        return any(isinstance(each, (Mapping, list)) for each in node)
+        return any(isinstance(each, Mapping) for each in node)
     return isinstance(node, Mapping)
 
 
@@ -84,7 +84,10 @@ def _rows(key: str, node: object) -> Iterator[Setting]:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        text = ", ".join(_text(each) for each in value)
+        # A list in a list is one choice of several names, as of traces that are joined.
+        text = ", ".join(
+            "+".join(map(_text, each)) if isinstance(each, list) else _text(each) for each in value
+        )
     elif value is None:
         text = "none"
     elif isinstance(value, bool):

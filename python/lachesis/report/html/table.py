@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from lachesis.report.html.plots.panel import rounded
 from lachesis.report.questions import Run
-from lachesis.results.run_columns import RunColumn, run_columns
+from lachesis.results.rows import column_meanings, run_columns
 
 # Numbers beyond it are not exact in JavaScript.
 _EXACT_MAX = 2**53
@@ -51,31 +53,34 @@ _SHOWN = {
 
 def run_table(runs: Sequence[Run]) -> dict[str, Any]:
     """Columns, each with its values; the order of the values is that of the runs."""
-    order = [*_SHOWN, *(column.name for column in run_columns() if column.name not in _SHOWN)]
-    by_name = {column.name: column for column in run_columns()}
-    return {"rows": len(runs), "columns": [_column(by_name[name], runs) for name in order]}
+    fields = {field.name: field.type for field in run_columns()}
+    order = [*_SHOWN, *(name for name in fields if name not in _SHOWN)]
+    return {"rows": len(runs), "columns": [_column(name, fields[name], runs) for name in order]}
 
 
-def _column(column: RunColumn, runs: Sequence[Run]) -> dict[str, Any]:
-    shown = _SHOWN.get(column.name)
-    raw = [run[column.name] for run in runs]
-    kind = column.kind
-    if kind == "texts":
-        values: list[Any] = ["; ".join(value) for value in raw]
-    elif kind == "number":
+def _column(name: str, type_: pa.DataType, runs: Sequence[Run]) -> dict[str, Any]:
+    shown = _SHOWN.get(name)
+    values: list[Any] = [run[name] for run in runs]
+    kind = "text"
+    if pa.types.is_list(type_):
+        values = ["; ".join(value) for value in values]
+    elif pa.types.is_boolean(type_):
+        kind = "truth"
+    elif pa.types.is_floating(type_):
+        kind = "number"
         factor = 1.0 if shown is None else shown.factor
-        values = [None if value is None else rounded(value * factor, _DIGITS) for value in raw]
-    elif kind == "integer" and any(value is not None and value > _EXACT_MAX for value in raw):
-        kind = "text"
-        values = [None if value is None else str(value) for value in raw]
-    else:
-        values = raw
+        values = [None if value is None else rounded(value * factor, _DIGITS) for value in values]
+    elif pa.types.is_integer(type_):
+        if all(value is None or value <= _EXACT_MAX for value in values):
+            kind = "integer"
+        else:
+            values = [None if value is None else str(value) for value in values]
     differs = len({str(value) for value in values}) > 1
     return {
-        "key": column.name,
-        "label": column.name.replace("_", " ") if shown is None else shown.label,
-        "about": column.description,
-        "kind": "text" if kind == "texts" else kind,
+        "key": name,
+        "label": name.replace("_", " ") if shown is None else shown.label,
+        "about": column_meanings()[name],
+        "kind": kind,
         "shown": shown is not None and (shown.constant or differs),
         "values": values,
     }

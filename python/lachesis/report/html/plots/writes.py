@@ -10,7 +10,7 @@ from lachesis.report.questions import Question, Run
 from lachesis.report.run_plot import CLASS_COLOURS
 from lachesis.report.write_shares import tier_share, write_shares
 from lachesis.results.measures import TIERS
-from lachesis.results.run_columns import bytes_column
+from lachesis.results.rows import write_column
 
 _CAPTION = (
     "Shares of all written bytes of a run: to HBM on the left, to flash on the right (hatched), by "
@@ -98,7 +98,7 @@ def _bars(
         "customdata": [
             f"<b>{name}</b> to {told}<br>{drawn_text(run['policy'])}, memory "
             f"{drawn_text(run['memory'])}<br>{size:.3g} % of written bytes, "
-            f"{run[bytes_column(name, tier)] / 1e9:,.4g} GB in the window"
+            f"{run[write_column(name, tier)] / 1e9:,.4g} GB in the window"
             for (run, _), size in zip(shares, sizes, strict=True)
         ],
         "marker": marker,
