@@ -97,7 +97,7 @@ def _figures(results: Results) -> Iterator[tuple[str, Figure]]:
 def _joined(*words: str) -> str:
     """A name of a file from words that may hold anything."""
     parts = (re.sub(r"[^A-Za-z0-9._]+", "-", word).strip("-.") for word in words)
-    return "_".join(part for part in parts if part)[:_NAME_CHARACTERS]
+    return "_".join(part for part in parts if part)[:_NAME_CHARACTERS].rstrip("-._")
 
 
 def _free(wanted: str, taken: set[str]) -> str:

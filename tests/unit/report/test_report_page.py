@@ -203,10 +203,7 @@ def test_the_configuration_names_sources() -> None:
         ),
         title="t",
     )  # fmt: skip
-    assert (
-        '<th scope="row">flash.hbf-slc.values.pe_cycles</th><td>100,000</td><td>Son et al.</td>'
-        in page
-    )
+    assert '<th scope="row">flash.hbf-slc.pe_cycles</th><td>100,000</td><td>Son et al.</td>' in page
     assert "<td>16.0 GB/s</td><td>&lt;/script&gt;" in page
 
 

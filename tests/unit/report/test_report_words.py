@@ -24,7 +24,7 @@ def test_one_run_is_told_in_the_singular() -> None:
     (only,) = told.by_question
     assert only.heading == ""
     assert only.sentences == (
-        "The flash lasts 6.00 years (95 % interval 5.90 to 6.10) at memory 2/6 under lachesis.",
+        "The flash lasts 6.00 years at memory 2/6 under lachesis (95 % interval 5.90 to 6.10).",
         "It passes the 5-year warranty.",
     )
     assert told.by_slo == ()
@@ -59,8 +59,8 @@ def test_overlapping_intervals_are_a_tie_and_no_winner_is_named() -> None:
         row(policy="lachesis", memory="4/4", years=(5.8, 5.3, 6.3)),
     )
     assert text.startswith(
-        "The longest lives tie, as their 95 % intervals overlap: at memory 2/6 under lachesis "
-        "6.00 years (95 % interval 5.50 to 6.50) and at memory 4/4 under lachesis 5.80 years (95 %"
+        "The longest lives tie, as their 95 % intervals overlap: 6.00 years at memory 2/6 under "
+        "lachesis (95 % interval 5.50 to 6.50) and 5.80 years at memory 4/4 under lachesis (95 %"
     )
     assert "longest at" not in text
 
@@ -127,7 +127,7 @@ def test_a_close_miss_at_a_searched_load_competes_and_says_so() -> None:
         row(admitted_sessions=100, memory="4/4", years=(4.0, 3.9, 4.1)),
     )
     assert "misses the SLO closely with p99 TPOT 60.5 ms" in text
-    assert "6.00 years with 100 sessions (95 % interval" in text
+    assert "6.00 years with 100 sessions (95 %" in text
     assert "Not counted" not in text
 
 

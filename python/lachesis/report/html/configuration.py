@@ -74,7 +74,9 @@ def _rows(key: str, node: object) -> Iterator[Setting]:
             yield Setting(name, value, str(node.get("source") or ""))
             return
         for name, child in node.items():
-            yield from _rows(f"{key}.{name}" if key else str(name), child)
+            # What only holds the values of the level above has nothing to say in a key.
+            inner = key if name == "values" else f"{key}.{name}" if key else str(name)
+            yield from _rows(inner, child)
     elif isinstance(node, list) and _is_nested(node):
         for number, each in enumerate(node, start=1):
             yield from _rows(f"{key}.{number}" if key else str(number), each)

@@ -20,14 +20,18 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class _Shown:
-    """How a column is told: its label, a factor to the label's unit, and whether from the start."""
+    """How a column is told: its label, a factor to the label's unit, and whether from the start.
+
+    One that is `hidden` is not shown from the start; one that is not `constant`, only where runs
+    differ in it.
+    """
 
     label: str
     factor: float = 1.0
     constant: bool = True
+    hidden: bool = False
 
 
-# Shown from the start; with `constant` False only where the runs differ in it.
 _SHOWN = {
     "trace": _Shown("trace", constant=False),
     "model": _Shown("model", constant=False),
@@ -47,7 +51,7 @@ _SHOWN = {
     "meets_slo": _Shown("meets SLO"),
     "settled": _Shown("settled"),
     "overrides": _Shown("changed values", constant=False),
-    "warnings": _Shown("warnings", constant=False),
+    "warnings": _Shown("texts of warnings", hidden=True),
 }
 
 
@@ -55,7 +59,21 @@ def run_table(runs: Sequence[Run]) -> dict[str, Any]:
     """Columns, each with its values; the order of the values is that of the runs."""
     fields = {field.name: field.type for field in run_columns()}
     order = [*_SHOWN, *(name for name in fields if name not in _SHOWN)]
-    return {"rows": len(runs), "columns": [_column(name, fields[name], runs) for name in order]}
+    columns = [_column(name, fields[name], runs) for name in order]
+    columns.insert(order.index("warnings"), _warnings(runs))
+    return {"rows": len(runs), "columns": columns}
+
+
+def _warnings(runs: Sequence[Run]) -> dict[str, Any]:
+    values = [len(run["warnings"]) for run in runs]
+    return {
+        "key": "warning_count",
+        "label": "warnings",
+        "about": "how many warnings the run carries; their texts are another column",
+        "kind": "integer",
+        "shown": any(values),
+        "values": values,
+    }
 
 
 def _column(name: str, type_: pa.DataType, runs: Sequence[Run]) -> dict[str, Any]:
@@ -81,6 +99,6 @@ def _column(name: str, type_: pa.DataType, runs: Sequence[Run]) -> dict[str, Any
         "label": name.replace("_", " ") if shown is None else shown.label,
         "about": column_meanings()[name],
         "kind": kind,
-        "shown": shown is not None and (shown.constant or differs),
+        "shown": shown is not None and not shown.hidden and (shown.constant or differs),
         "values": values,
     }

@@ -208,13 +208,16 @@ def _longest(question: Question, ranking: Ranking) -> str:
         return "No run has device-years."
     best = ranking.best[0]
     if len(ranking.competing) == 1:
-        return f"The flash lasts {_life(question, best)} {run_place(best)}."
+        return f"The flash lasts {_years(question, best)} {run_place(best)} {_doubts(best)}."
     if len(ranking.best) == 1:
         return (
-            f"The flash lasts longest {run_place(best)}: {_life(question, best)}"
+            f"The flash lasts longest {run_place(best)}: {_years(question, best)} {_doubts(best)}"
             f"{_gain(question, best)}."
         )
-    shown = [f"{run_place(run)} {_life(question, run)}" for run in ranking.best[:_TIES_SHOWN]]
+    shown = [
+        f"{_years(question, run)} {run_place(run)} {_doubts(run)}"
+        for run in ranking.best[:_TIES_SHOWN]
+    ]
     hidden = len(ranking.best) - len(shown)
     if hidden:
         shown.append(count(hidden, "other run"))
@@ -224,15 +227,20 @@ def _longest(question: Question, ranking: Ranking) -> str:
     return f"{who}, as {why}: {listed(shown)}."
 
 
-def _life(question: Question, run: Run) -> str:
-    """Years, the load where it was searched for, the interval, and what speaks against them."""
+def _years(question: Question, run: Run) -> str:
+    """Device-years, with the load where it was searched for."""
     load = ""
     if run["load"] == "closed" and question.asked["load"] == SEARCHED:
         load = f" with {load_text(run)}"
+    return f"{years_text(run['hbf_lifetime_years'])} years{load}"
+
+
+def _doubts(run: Run) -> str:
+    """The interval, and what else speaks against a run."""
     flags = "" if run["settled"] else ", not settled"
     if not run["meets_slo"]:
         flags += f", misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms"
-    return f"{years_text(run['hbf_lifetime_years'])} years{load} ({interval_text(run)}{flags})"
+    return f"({interval_text(run)}{flags})"
 
 
 def _gain(question: Question, best: Run) -> str:
