@@ -174,7 +174,7 @@ def test_loads_that_differ_by_policy_are_drawn_by_policy() -> None:
 def test_hollow_and_dotted_symbols_mark_misses_and_unsettled_runs() -> None:
     page = report_page(of_rows(row(meets_slo=False, settled=False), row(memory="4/4")), title="t")
     (lifetime,) = [plot for plot in data_of(page)["plots"] if plot["key"] == "lifetime"]
-    line = lifetime["choices"][0][0]["data"][1]
+    line = lifetime["choices"][0][0]["data"][2]
     assert line["marker"]["symbol"] == ["circle-open-dot", "circle"]
 
 

@@ -48,8 +48,12 @@ def _panels(family: Sequence[Question], styles: Mapping[str, PolicyStyle]) -> li
             data=[
                 *_warranty(question, len(memories)),
                 *(
-                    _line(question, policy, place, len(policies), memories, styles[policy])
+                    trace
                     for place, policy in enumerate(policies)
+                    for trace in (
+                        _legend(policy, styles[policy]),
+                        _line(question, policy, place, len(policies), memories, styles[policy]),
+                    )
                 ),
             ],
             layout={
@@ -118,6 +122,25 @@ def _warranty(question: Question, memories: int) -> list[dict[str, Any]]:
     ]
 
 
+def _legend(policy: str, style: PolicyStyle) -> dict[str, Any]:
+    """A policy's entry: Plotly would show the first run's symbol, which may be hollow."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": drawn_text(policy),
+        "meta": {"policy": policy},
+        "x": [None],
+        "y": [None],
+        "line": {"color": style.colour, "width": 1.4, "dash": style.dash},
+        "marker": {
+            "color": style.colour,
+            "symbol": style.symbol,
+            "size": 11,
+            "line": {"color": INK, "width": 1.2},
+        },
+    }
+
+
 def _line(
     question: Question,
     policy: str,
@@ -143,6 +166,7 @@ def _line(
         "type": "scatter",
         "mode": "lines+markers",
         "name": drawn_text(policy),
+        "showlegend": False,
         "meta": {"policy": policy},
         "x": [round(memories.index(run["memory"]) + shift, 3) for run in runs],
         "y": [rounded(run["hbf_lifetime_years"], 5) for run in runs],
