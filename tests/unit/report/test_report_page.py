@@ -188,6 +188,7 @@ def test_a_comparison_alone_gives_a_page(tmp_path: Path) -> None:
     (tmp_path / "comparison.json").write_text(json.dumps(COMPARED), "utf-8")
     page = report_page(read_results(tmp_path), title="t")
     assert "There are no runs here" in page
+    assert "1 of 2 published figures is met." in page
     assert '<table id="runs-table"' not in page
     assert "<td>1.5 to 2.5</td>" in page.replace(' class="number"', "")
 

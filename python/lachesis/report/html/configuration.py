@@ -90,6 +90,7 @@ def _text(value: object) -> str:
         text = ", ".join(
             "+".join(map(_text, each)) if isinstance(each, list) else _text(each) for each in value
         )
+        text = text or "none"
     elif value is None:
         text = "none"
     elif isinstance(value, bool):

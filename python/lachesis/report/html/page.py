@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lachesis.report.html.configuration import configuration
+from lachesis.report.html.phrases import count
 from lachesis.report.html.plots.comparison import comparison_plot
 from lachesis.report.html.plots.distribution import distribution_plot
 from lachesis.report.html.plots.lifetime import lifetime_plot
@@ -92,6 +93,7 @@ def report_page(results: Results, *, title: str) -> str:
         policies=in_policy_order(run["policy"] for run in runs),
         configuration=configuration(results.manifest),
         comparison=[_compared(row) for row in results.comparison],
+        compared=_compared_sentence(results.comparison),
         data=_data(plots, found, runs),
         style=Markup(_own_file("style.css")),
         plotly=Markup(plotly),
@@ -140,6 +142,16 @@ def _data(plots: Sequence[Plot], found: Sequence[Question], runs: Sequence[Run])
         "plots": [plot.to_json() for plot in plots],
         "table": run_table(runs),
     }
+
+
+def _compared_sentence(comparison: Sequence[Mapping[str, Any]]) -> str:
+    met, total = sum(bool(row["within"]) for row in comparison), len(comparison)
+    if not total:
+        return ""
+    if met == total:
+        one = "The published figure is met."
+        return one if total == 1 else f"All {total:,} published figures are met."
+    return f"{met:,} of {count(total, 'published figure')} {'is' if met == 1 else 'are'} met."
 
 
 def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
