@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lachesis.report.html.plots.comparison import MISSED_COLOUR
-from lachesis.report.html.plots.lifetime import axis_title, years_axis
 from lachesis.report.html.plots.load import is_common
+from lachesis.report.html.plots.years import axis_title, years_axis
+from lachesis.report.load_curves import LoadCurve
 from lachesis.report.over_time import OverTime
 from lachesis.report.policy_style import PolicyStyle
-from lachesis.report.questions import Question, in_memory_order, in_policy_order
+from lachesis.report.questions import Question, Run, in_memory_order, in_policy_order
 from lachesis.report.run_plot import BAR_COLOUR, CLASS_COLOURS, INK, WARRANTY_COLOUR
 from lachesis.report.write_shares import tier_share, write_shares
 from lachesis.results.measures import TIERS
@@ -43,52 +44,85 @@ def lifetime_figure(family: Sequence[Question], styles: Styles, told: str) -> Fi
     memories = in_memory_order(run["memory"] for run in runs)
     policies = in_policy_order(run["policy"] for run in rated)
     axis = years_axis(runs)
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     figure, panels = _figure(len(family), 3.6, told)
     for axes, question in zip(panels, family, strict=True):
         for place, policy in enumerate(policies):
             shift = 0.0 if len(policies) == 1 else 0.5 * (place / (len(policies) - 1) - 0.5)
-            style = styles[policy]
             shown = [
                 run
                 for run in question.runs
                 if run["policy"] == policy and run["hbf_lifetime_years"] is not None
             ]
             x = [memories.index(run["memory"]) + shift for run in shown]
-            years = [run["hbf_lifetime_years"] for run in shown]
-            axes.plot(x, years, style.line, color=style.colour, linewidth=1.2, zorder=2)
-            for at, run in zip(x, shown, strict=True):
-                y = run["hbf_lifetime_years"]
-                low, high = run["hbf_lifetime_years_low"], run["hbf_lifetime_years_high"]
-                if low is not None and high is not None:
-                    axes.errorbar(
-                        at, y, yerr=[[y - low], [high - y]], color=INK, capsize=2.5,
-                        linewidth=1.0, zorder=3,
-                    )  # fmt: skip
-                axes.plot(
-                    at, y, style.marker, markersize=7, markeredgecolor=INK, zorder=4,
-                    color=style.colour if run["meets_slo"] else "white",
-                )  # fmt: skip
-        for term in sorted({run["warranty_years"] for run in question.runs}):
-            axes.axhline(term, color=WARRANTY_COLOUR, linestyle=(0, (5, 3)), linewidth=1.5)
-        axes.set_yscale(axis["type"])
-        if axis["type"] == "log":
-            axes.set_ylim(*(10.0**end for end in axis["range"]))
-            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        else:
-            axes.set_ylim(*axis["range"])
+            _draw_policy(axes, x, shown, styles[policy])
+        _finish_years(axes, question.runs, axis)
         axes.set_xticks(range(len(memories)), memories)
         axes.set_xlim(-0.5, len(memories) - 0.5)
         axes.set_title(f"SLO {question.asked['slo']}", fontsize=10)
         axes.set_xlabel("memory split, HBM / HBF stacks")
     panels[0].set_ylabel(axis_title(axis))
-    terms = sorted({run["warranty_years"] for run in runs})
-    _legend(figure, [_line(policy, styles[policy]) for policy in policies]
-            + [_warranty_line(term) for term in terms])  # fmt: skip
+    _years_legend(figure, policies, styles, runs)
     return figure
+
+
+def load_curve_figure(curve: LoadCurve, styles: Styles) -> Figure:
+    """Device-years over given loads."""
+    figure, (axes,) = _figure(1, 3.6, curve.told)
+    axis = years_axis(curve.runs)
+    policies = in_policy_order(run["policy"] for run in curve.runs)
+    for policy in policies:
+        shown = [run for run in curve.runs if run["policy"] == policy]
+        _draw_policy(axes, [run["load_sessions"] for run in shown], shown, styles[policy])
+    _finish_years(axes, curve.runs, axis)
+    axes.set_xlabel("live sessions of the node")
+    axes.set_ylabel(axis_title(axis))
+    _years_legend(figure, policies, styles, curve.runs)
+    return figure
+
+
+def _draw_policy(axes: Axes, x: Sequence[float], runs: Sequence[Run], style: PolicyStyle) -> None:
+    """A policy's line, intervals and symbols; hollow where a run misses the SLO."""
+    years = [run["hbf_lifetime_years"] for run in runs]
+    axes.plot(x, years, style.line, color=style.colour, linewidth=1.2, zorder=2)
+    for at, run in zip(x, runs, strict=True):
+        y = run["hbf_lifetime_years"]
+        low, high = run["hbf_lifetime_years_low"], run["hbf_lifetime_years_high"]
+        if low is not None and high is not None:
+            axes.errorbar(
+                at, y, yerr=[[y - low], [high - y]], color=INK, capsize=2.5, linewidth=1.0,
+                zorder=3,
+            )  # fmt: skip
+        axes.plot(
+            at, y, style.marker, markersize=7, markeredgecolor=INK, zorder=4,
+            color=style.colour if run["meets_slo"] else "white",
+        )  # fmt: skip
+
+
+def _finish_years(axes: Axes, runs: Sequence[Run], axis: Mapping[str, Any]) -> None:
+    """The warranty's line, and the axis of device-years."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    for term in sorted({run["warranty_years"] for run in runs}):
+        axes.axhline(term, color=WARRANTY_COLOUR, linestyle=(0, (5, 3)), linewidth=1.5)
+    axes.set_yscale(axis["type"])
+    if axis["type"] == "log":
+        axes.set_ylim(*(10.0**end for end in axis["range"]))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(*axis["range"])
+
+
+def _years_legend(
+    figure: Figure, policies: Sequence[str], styles: Styles, runs: Sequence[Run]
+) -> None:
+    terms = sorted({run["warranty_years"] for run in runs})
+    _legend(
+        figure,
+        [_line(policy, styles[policy]) for policy in policies]
+        + [_warranty_line(term) for term in terms],
+    )
 
 
 def writes_figure(family: Sequence[Question], told: str) -> Figure | None:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from lachesis.report.evaluation_axes import (
     comparison_figure,
     lifetime_figure,
+    load_curve_figure,
     load_figure,
     segment_figure,
     timeline_figure,
     writes_figure,
 )
 from lachesis.report.html.words import heading
+from lachesis.report.load_curves import load_curves
 from lachesis.report.over_time import cell_text, runs_over_time
 from lachesis.report.policy_style import policy_styles
 from lachesis.report.questions import Run, dimensions_that_vary, families, questions
@@ -81,6 +83,8 @@ def _figures(results: Results) -> Iterator[tuple[str, Figure]]:
         ):
             if figure is not None:
                 yield _joined(name, told), figure
+    for curve in load_curves(found):
+        yield _joined("device_years_by_load", curve.told), load_curve_figure(curve, styles)
     if results.timelines is not None:
         for cell in runs_over_time(results.timelines, runs):
             told = cell_text(cell[0].run)

@@ -171,6 +171,20 @@ def test_loads_that_differ_by_policy_are_drawn_by_policy() -> None:
     }  # fmt: skip
 
 
+def test_given_loads_are_drawn_against_years(tmp_path: Path) -> None:
+    rows = [
+        row(load_sessions=load, policy=policy, years=(600 / load, 590 / load, 610 / load))
+        for load in (200, 100)
+        for policy in ("hbm-first", "lachesis")
+    ]
+    page = report_page(of_rows(*rows), title="t")
+    (curve,) = [plot for plot in data_of(page)["plots"] if plot["key"] == "load-curve"]
+    warranty, _, first, _, _ = curve["choices"][0][0]["data"]
+    assert warranty["x"] == [100, 200]
+    assert (first["name"], first["x"], first["y"]) == ("hbm-first", [100.0, 200.0], [6.0, 3.0])
+    assert "device_years_by_load.svg" in draw_evaluation(of_rows(*rows), tmp_path / "figures")
+
+
 def test_hollow_and_dotted_symbols_mark_misses_and_unsettled_runs() -> None:
     page = report_page(of_rows(row(meets_slo=False, settled=False), row(memory="4/4")), title="t")
     (lifetime,) = [plot for plot in data_of(page)["plots"] if plot["key"] == "lifetime"]

@@ -197,10 +197,22 @@ def test_over_several_questions_only_shared_firsts_are_claimed() -> None:
         row(model="model-b"), row(model="model-b", policy="hbm-first", years=(6.0, 5.9, 6.1)),
     )  # fmt: skip
     assert told.overview[1:] == (
-        "The longest-lived runs are all under lachesis in 1 of 2 questions; in 1 the intervals "
-        "overlap across several.",
+        "The longest-lived runs are all under lachesis in 1 of the 2 questions in which several "
+        "policies compete; in 1 the intervals overlap across several.",
     )
     assert [paragraph.heading for paragraph in told.by_question] == ["model-a", "model-b"]
+
+
+def test_over_several_questions_ties_single_out_nobody() -> None:
+    rows = [
+        row(model=model, policy=policy)
+        for model in ("model-a", "model-b")
+        for policy in ("hbm-first", "lachesis")
+    ]
+    assert said(*rows).overview[1:] == (
+        "In none of the 2 questions in which several policies compete can the intervals single out "
+        "one of them.",
+    )
 
 
 def test_it_is_no_finding_that_the_only_policy_and_split_come_first() -> None:

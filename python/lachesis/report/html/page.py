@@ -20,11 +20,13 @@ from lachesis.report.html.plots.comparison import comparison_plot
 from lachesis.report.html.plots.distribution import distribution_plot
 from lachesis.report.html.plots.lifetime import lifetime_plot
 from lachesis.report.html.plots.load import load_plot
+from lachesis.report.html.plots.load_curve import load_curve_plot
 from lachesis.report.html.plots.panel import Plot
 from lachesis.report.html.plots.timeline import timeline_plot
 from lachesis.report.html.plots.writes import writes_plot
 from lachesis.report.html.table import run_table
 from lachesis.report.html.words import answer
+from lachesis.report.load_curves import load_curves
 from lachesis.report.over_time import runs_over_time
 from lachesis.report.policy_style import policy_styles
 from lachesis.report.questions import (
@@ -112,6 +114,7 @@ def _plots(results: Results, runs: Sequence[Run], found: Sequence[Question]) -> 
             lifetime_plot(groups, styles),
             writes_plot(groups),
             load_plot(groups, styles),
+            load_curve_plot(load_curves(found), styles),
         ]
     if results.timelines is not None:
         plots.append(timeline_plot(runs_over_time(results.timelines, runs), styles))

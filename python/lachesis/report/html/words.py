@@ -161,7 +161,10 @@ def _one_or_many(
 def _over_all(rankings: Sequence[Ranking]) -> list[str]:
     """In how many questions the longest lives share a policy, and a split."""
     said = []
-    for key, what in (("policy", "under"), ("memory", "at memory")):
+    for key, what, plural in (
+        ("policy", "under", "policies"),
+        ("memory", "at memory", "memory splits"),
+    ):
         # Where but one policy or split was run, it is no finding that it comes first.
         decided = [
             ranking for ranking in rankings if len({run[key] for run in ranking.competing}) > 1
@@ -173,15 +176,13 @@ def _over_all(rankings: Sequence[Ranking]) -> list[str]:
             for ranking in decided
             if len(names := {run[key] for run in ranking.best}) == 1
         )
+        total = f"{len(decided):,} questions in which several {plural} compete"
         if not alone:
-            said.append(
-                f"In none of {count(len(decided), 'question')} can the intervals single out "
-                f"one {'policy' if key == 'policy' else 'memory split'}."
-            )
+            said.append(f"In none of the {total} can the intervals single out one of them.")
             continue
         told = [
-            f"{'' if place else 'are all '}{what} {name} in {number:,} of "
-            + (f"{len(decided):,}" if place else count(len(decided), "question"))
+            f"{'' if place else 'are all '}{what} {name} in {number:,}"
+            + ("" if place else f" of the {total}")
             for place, (name, number) in enumerate(
                 sorted(alone.items(), key=lambda item: (-item[1], item[0]))
             )
