@@ -60,6 +60,12 @@ def build_app() -> App:
         usage="Usage: lachesis reproduce [OPTIONS]",
     )
     app.command(
+        "lachesis.cli.report:report",
+        name="report",
+        help="Write a page about runs: the answer in words, plots, a table, the configuration.",
+        usage="Usage: lachesis report DIR -o FILE.html [OPTIONS]",
+    )
+    app.command(
         "lachesis.cli.presets:presets",
         name="presets",
         help="List models, GPUs, memories, flash, policies and corpora, with sources.",
