@@ -51,8 +51,12 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
     wall_s = manifest.sessions[-1].wall_s if manifest.sessions else 0.0
     kept = counts["done"] - cells_run + counts["failed"]
     said = [
-        f"{runs.num_rows:,} runs in {_cells(counts['done'] + counts['failed'])}; "
-        + (f"{_cells(cells_run)} run now in {_duration(wall_s)}" if cells_run else "none run now")
+        f"{_count(runs.num_rows, 'run')} in {_count(counts['done'] + counts['failed'], 'cell')}; "
+        + (
+            f"{_count(cells_run, 'cell')} run now in {_duration(wall_s)}"
+            if cells_run
+            else "none run now"
+        )
         + (f", {kept:,} were there." if kept > 0 else ".")
     ]
     rows: list[Row] = runs.select(_COLUMNS).to_pylist()
@@ -62,11 +66,11 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
         said.append(_warranty(rated))
     if unsettled := sum(not row["settled"] for row in rows):
         said.append(
-            f"{unsettled:,} runs have not settled: their years may drift (raise turnovers, or "
-            "lower the precision asked for)."
+            f"{_count(unsettled, 'run')} not settled: years may drift (raise turnovers, or ask for "
+            "less precision)."
         )
     if failed := sum(len(entry.failures) for entry in manifest.cells):
-        said.append(f"{failed:,} runs have no result; the manifest says why.")
+        said.append(f"{_count(failed, 'run')} without a result; the manifest says why.")
     return said
 
 
@@ -127,12 +131,13 @@ def _warranty(rated: list[Row]) -> str:
     }
     return (
         f"{len(short):,} of {len(rated):,} runs miss the warranty of {years} years, in "
-        f"{len(cells):,} of {len(all_cells):,} cells; in {len(lost):,} cells no policy reaches it."
+        f"{len(cells):,} of {len(all_cells):,} cells; in {_count(len(lost), 'cell')} no policy "
+        "reaches it."
     )
 
 
-def _cells(count: int) -> str:
-    return f"{count:,} {'cell' if count == 1 else 'cells'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _duration(seconds: float) -> str:
