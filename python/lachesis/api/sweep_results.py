@@ -87,7 +87,7 @@ class Results:
 
     def summary(self) -> str:
         """The sweep in words: what lasts longest, what misses the warranty, what failed."""
-        return "\n".join(summary(self.manifest, self._runs, len(self.manifest.cells)))
+        return "\n".join(summary(self.manifest, self._runs))
 
     def plot_device_years(self) -> Figure:
         """Device-years by memory split and policy, with the warranty; a panel a scenario.

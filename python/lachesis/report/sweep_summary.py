@@ -45,20 +45,19 @@ def print_sweep(console: Console, manifest: Manifest, runs: pa.Table, cells_run:
         console.print(table)
 
 
-def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
-    """The summary as sentences."""
+def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) -> list[str]:
+    """The summary as sentences; `cells_run` is left out where nothing was run now."""
     counts = manifest.counts()
-    wall_s = manifest.sessions[-1].wall_s if manifest.sessions else 0.0
-    kept = counts["done"] - cells_run + counts["failed"]
-    said = [
-        f"{_count(runs.num_rows, 'run')} in {_count(counts['done'] + counts['failed'], 'cell')}; "
-        + (
-            f"{_count(cells_run, 'cell')} run now in {_duration(wall_s)}"
-            if cells_run
-            else "none run now"
-        )
-        + (f", {kept:,} were there." if kept > 0 else ".")
-    ]
+    ended = counts["done"] + counts["failed"]
+    told = f"{_count(runs.num_rows, 'run')} in {_count(ended, 'cell')}"
+    if cells_run is not None:
+        wall_s = manifest.sessions[-1].wall_s
+        ran = f"{_count(cells_run, 'cell')} run now in {_duration(wall_s)}"
+        told += f"; {ran if cells_run else 'none run now'}"
+        told += f", {ended - cells_run:,} were there" if ended > cells_run else ""
+    said = [f"{told}."]
+    if counts["pending"]:
+        said.append(f"{_count(counts['pending'], 'cell')} still to be run.")
     rows: list[Row] = runs.select(_COLUMNS).to_pylist()
     rated = [row for row in rows if row["hbf_lifetime_years"] is not None]
     if rated:
