@@ -71,9 +71,45 @@ def build_app() -> App:
         help="List models, GPUs, memories, flash, policies and corpora, with sources.",
         usage="Usage: lachesis presets [KIND [NAME]]",
     )
+    app.command(_find_app())
     app.command(_trace_app())
     app.command(_predictor_app())
     return app
+
+
+def _find_app() -> App:
+    find = App(
+        name="find",
+        help="Ask the other way round: which memory, load or split grants so many years.",
+        version_flags=[],
+        help_format="plaintext",
+    )
+    find.command(
+        "lachesis.cli.find:find_smallest_hbm",
+        name="smallest-hbm",
+        help="The least HBM with which the flash lasts so many years.",
+        usage="Usage: lachesis find smallest-hbm TRACE... --years YEARS [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_largest_load",
+        name="largest-load",
+        help="The largest load at which the flash lasts so many years, within the SLO.",
+        usage="Usage: lachesis find largest-load TRACE... --years YEARS [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_cheapest_split",
+        name="cheapest-split",
+        help="The split with the lowest cost, given the price of a stack of each kind.",
+        usage="Usage: lachesis find cheapest-split TRACE... --years YEARS --hbm-price PRICE "
+        "--hbf-price PRICE [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_effect",
+        name="effect",
+        help="What a change does, at the same load and at the load that the SLO then admits.",
+        usage="Usage: lachesis find effect TRACE... --set KEY=VALUE [OPTIONS]",
+    )
+    return find
 
 
 def _predictor_app() -> App:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from lachesis.presets.base import PositiveInt, Preset, SizeBytes
+from lachesis.presets.base import Efficiency, PositiveInt, Preset, SizeBytes
 from lachesis.presets.loader import load_preset
 
 DEFAULT_NODE = "paper"
@@ -32,6 +32,8 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     what it carries forward is written: at its ``last-output``, or at the ``next-message``.
     `chunk_reads` says whether layers with chunked attention read the ``last-window`` of tokens, or
     back to the start of the current chunk only (``aligned``: c mod window of a context of c).
+    `duty_cycle` is the share of time in which the node serves at the rate that is measured; in the
+    rest it writes nothing. It changes device-years alone.
     """
 
     gpus: Annotated[int, Meta(ge=1, le=256)]
@@ -43,6 +45,7 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     landing: Landing
     turn_end: TurnEnd
     chunk_reads: ChunkReads
+    duty_cycle: Efficiency
 
 
 def load_node(name: str = DEFAULT_NODE) -> NodePreset:

@@ -14,10 +14,11 @@ from lachesis.report.run_summary import years_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito's palette: told apart with every common colour vision, and in grey by its order.
+#: Okabe and Ito's palette: told apart with every common colour vision, and in grey by its order.
 CLASS_COLOURS = {
     "prompt": "#999999",
     "reasoning-laden": "#E69F00",
@@ -30,8 +31,8 @@ CLASS_COLOURS = {
 BAR_COLOUR = "#56B4E9"
 INK = "#222222"
 WARRANTY_COLOUR = "#A50026"
-# Beyond this span of device-years a linear axis hides the shorter bars.
-_LINEAR_SPAN = 40.0
+#: Beyond this span of device-years a linear axis hides the shorter bars.
+LINEAR_SPAN = 40.0
 _SOURCE_CHARACTERS = 60
 
 
@@ -61,30 +62,38 @@ def plot_run(document: dict[str, Any], path: Path) -> None:
         path: where to; its ending names the format.
     """
     import matplotlib as mpl
+
+    no_dates: dict[str, dict[str, Any]] = {
+        "png": {},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+    }
+    ending = plot_format(path)
+    # Identifiers in an SVG are made when it is written.
+    with mpl.rc_context({"svg.hashsalt": "lachesis"}):
+        run_figure(document).savefig(path, format=ending, dpi=150, metadata=no_dates[ending])
+
+
+def run_figure(document: dict[str, Any]) -> Figure:
+    """The plot of a run's document, to be shown or saved."""
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     runs: list[dict[str, Any]] = document["runs"]
-    style = {"svg.hashsalt": "lachesis", "font.size": 10, "hatch.linewidth": 0.6}
-    with mpl.rc_context(style):
+    with mpl.rc_context({"font.size": 10, "hatch.linewidth": 0.6}):
         figure = Figure(figsize=(11.0, 1.7 + 0.6 * len(runs)), layout="constrained")
         lifetime, written = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.25))
         _draw_lifetimes(lifetime, runs)
         _draw_writes(written, runs)
         figure.suptitle(_title(document), fontsize=10.5, color=INK)
-        no_dates: dict[str, dict[str, Any]] = {
-            "png": {},
-            "svg": {"Date": None},
-            "pdf": {"CreationDate": None},
-        }
-        ending = plot_format(path)
-        figure.savefig(path, format=ending, dpi=150, metadata=no_dates[ending])
+    return figure
 
 
 def _draw_lifetimes(axes: Axes, runs: list[dict[str, Any]]) -> None:
     warranty: float = runs[0]["warranty_years"]
     rated = [run["hbf_lifetime_years"] for run in runs if run["hbf_lifetime_years"] is not None]
     lowest, highest = min([*rated, warranty]), max([*rated, warranty])
-    logarithmic = highest > _LINEAR_SPAN * lowest
+    logarithmic = highest > LINEAR_SPAN * lowest
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(lowest / 3, highest * (highest / lowest) ** 0.5)
