@@ -204,7 +204,7 @@ READER = MooncakeReader()
 
 def block_size(file: SourceFile, decoder: msgspec.json.Decoder[AnyRow]) -> int:
     """The tokens of a block, from the first rows; the usual 512 where they have no hashes."""
-    rows = islice(decoded_lines(file, decoder, []), _ROWS_FOR_BLOCK_SIZE)
+    rows = islice(decoded_lines(file.peeked(), decoder, []), _ROWS_FOR_BLOCK_SIZE)
     lengths = [
         (found, len(row.hash_ids))
         for _, _, row in rows

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder, nothing_remains
+from lachesis.traces.read_watcher import ReadLedger
 from lachesis.traces.readers.atif import AtifReader
 from lachesis.traces.readers.azure_llm import READER as AZURE_LLM
 from lachesis.traces.readers.bfcl import READER as BFCL
@@ -104,12 +105,14 @@ def read(
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
     seen: set[Path] = set()
+    ledger = ReadLedger(options.watcher)
     for place, named in _search(paths):
         resolved = place.resolve()
         if resolved in seen:
             builder.skip(str(place), "was given before")
             continue
         seen.add(resolved)
+        options.watcher.files_found(len(seen))
         if place.is_dir():
             trace = Trace.load(place)
             validate(trace, place)
@@ -124,13 +127,15 @@ def read(
         if reader is None:
             builder.skip(file.name, _unknown(forced))
         else:
-            if len(seen) > _HEADS_KEPT:
-                file = SourceFile(file.path, file.name)
+            head = file.kept_head if len(seen) <= _HEADS_KEPT else None
+            file = SourceFile(file.path, file.name, head, ledger)
+            ledger.expect(file.path, file.path.stat().st_size)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
     for reader in READERS:
         if files := by_reader.get(reader.name):
             read_files(reader, files, builder, options, found=found)
+    options.watcher.all_read()
     if builder.holds_requests:
         trace = concat([*saved, builder.build()], source)
     elif saved:
