@@ -163,7 +163,8 @@ class Round:
 
     def has(self, kind: InputKind) -> bool:
         """Whether an input of this kind was appended before the call."""
-        for given in self.inputs:  # no generator: every round of every log is asked several times
+        # No generator: every round is asked several times.
+        for given in self.inputs:  # noqa: SIM110
             if given.kind is kind:
                 return True
         return False
