@@ -29,6 +29,7 @@ from lachesis.traces.readers.mooncake import READER as MOONCAKE
 from lachesis.traces.readers.mooncake_agentic import READER as MOONCAKE_AGENTIC
 from lachesis.traces.readers.openhands_completions import READER as OPENHANDS_COMPLETIONS
 from lachesis.traces.readers.openhands_events import READER as OPENHANDS_EVENTS
+from lachesis.traces.readers.openhands_sdk import READER as OPENHANDS_SDK
 from lachesis.traces.readers.otel_genai import READER as OTEL_GENAI
 from lachesis.traces.readers.pi import READER as PI
 from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
@@ -50,6 +51,7 @@ READERS: tuple[Reader, ...] = (
     GEMINI_CLI,
     PI,
     OPENHANDS_EVENTS,
+    OPENHANDS_SDK,
     OPENHANDS_COMPLETIONS,
     SWE_AGENT,
     MAGENTIC_ONE,
