@@ -110,6 +110,13 @@ def report_trace(
     for name, count in _counts(trace).items():
         table.add_row(name, f"{count:,}")
     screen.print(table)
+    screen.print(
+        Text(
+            "Input tokens written: what the session's own contexts did not hold, its prompt "
+            "included (trace stats: a prompt that sessions share once, and output too).",
+            style="dim",
+        )
+    )
     for sentence in quality_sentences(document["quality"]):
         screen.print(Text(sentence))
     screen.print(Text(done))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lachesis import __version__
-from lachesis.characterise.outline import find_session, outline
+from lachesis.characterise.outliner import find_session, outline
 from lachesis.characterise.session_list import session_list
 from lachesis.cli.json_output import check_json, table_console, write_json
 from lachesis.cli.reading import read_traces

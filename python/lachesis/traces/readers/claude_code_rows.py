@@ -239,10 +239,11 @@ def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, str, Row |
         if fault is not None:
             raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
         try:
-            row = decode(line)
-        except msgspec.ValidationError as wrong:
-            yield number, *_unknown_row(line, wrong, file, number)
-            continue
+            try:
+                row = decode(line)
+            except msgspec.ValidationError as wrong:
+                yield number, *_unknown_row(line, wrong, file, number)
+                continue
         except MALFORMED as wrong:
             mended = without_half_surrogates(line)
             if mended is None:
@@ -261,7 +262,11 @@ def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, str, Row |
 def _unknown_row(
     line: bytes, wrong: msgspec.ValidationError, file: SourceFile, number: int
 ) -> tuple[str, OtherRow]:
-    """A row of a kind that is not known; raises `InputError` if that is not what is wrong."""
+    """A row of a kind that is not known.
+
+    Raises `InputError` if that is not what is wrong, and what a decoder raises for no JSON: a line
+    may have a wrong field and be cut off behind it.
+    """
     try:
         kind = _KIND.decode(line).type
         if kind not in _KNOWN:
