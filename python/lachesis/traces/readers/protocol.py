@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 import zstandard
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.read_watcher import CountedFile, ReadLedger, ReadWatcher
 from lachesis.traces.readers.json_fault import MALFORMED
@@ -59,14 +60,17 @@ class SourceFile:
 
     def beside(self, path: Path, name: str) -> SourceFile:
         """Another file, which a reader found by way of this one."""
-        return SourceFile(path, name, ledger=self.ledger)
+        return SourceFile(path, printable(name), ledger=self.ledger)
 
     def peeked(self) -> SourceFile:
         """The same file for a look that is no reading: it does not show in the ledger."""
         return replace(self, ledger=None)
 
     def open(self, buffer_bytes: int = _BUFFER_BYTES) -> io.BufferedReader:
-        """A decompressed byte stream; raises `InputError` if the file cannot be opened."""
+        """A decompressed byte stream behind its byte order mark, if it has one.
+
+        Raises `InputError` if the file cannot be opened, or its beginning cannot be read.
+        """
         try:
             file = self.path.open("rb", buffering=0)
         except OSError as fault:
@@ -77,7 +81,14 @@ class SourceFile:
                 raw = _GzipStream(raw)
             case ".zst":
                 raw = ZstdStream(raw)
-        return io.BufferedReader(raw, buffer_bytes)
+        stream = io.BufferedReader(raw, buffer_bytes)
+        try:
+            if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+                stream.read(len(BOM_UTF8))
+        except STREAM_FAULTS as fault:
+            stream.close()
+            raise unreadable(self.name, fault) from fault
+        return stream
 
     def note_read(self, share: float) -> None:
         """Report a share of the file as read; for files that are not read from front to end."""
