@@ -37,7 +37,7 @@ class _Kind(msgspec.Struct):
     type: str
 
 
-class Usage(msgspec.Struct):
+class Usage(msgspec.Struct, gc=False):
     """The provider's counts; `input_tokens` is only what was not cached."""
 
     input_tokens: Tokens | None = None
@@ -55,7 +55,7 @@ class Usage(msgspec.Struct):
         )
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """A content block of any type."""
 
     type: str
@@ -68,7 +68,7 @@ class Block(msgspec.Struct):
     content: msgspec.Raw = _NONE
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """The `message` of a user or an assistant row."""
 
     content: str | list[Block] | None = None
@@ -78,13 +78,13 @@ class Message(msgspec.Struct):
     usage: Usage | None = None
 
 
-class Origin(msgspec.Struct):
+class Origin(msgspec.Struct, gc=False):
     """Where newer versions say that a user row comes from."""
 
     kind: str | None = None
 
 
-class Row(msgspec.Struct, rename="camel"):
+class Row(msgspec.Struct, rename="camel", gc=False):
     """A user or assistant row."""
 
     kind: ClassVar[str]

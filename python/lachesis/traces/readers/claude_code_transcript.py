@@ -105,18 +105,18 @@ class Transcript:
         truncated: list[str] = []
         place = self._place
         start = (main, None)
-        others: Counter[str] = Counter()
+        others: dict[str, int] = {}
         for number, kind, row in rows(self.file, truncated):
             if isinstance(row, Row):
                 self._conversation_row(number, row, main)
                 continue
             if row.uuid:
                 place[row.uuid] = place.get(row.parent_uuid or "", start)
+            others[kind] = others.get(kind, 0) + 1
             if isinstance(row, AttachmentRow):
                 self._attachment(row, main)
             elif isinstance(row, QueueRow):
                 self._queue_operation(row)
-            others[kind] += 1
         for kind, count in others.items():
             self.dropped[f"{kind} row: no part of a request"] += count
         for reason in truncated:
