@@ -159,6 +159,12 @@ def test_a_trace_of_an_older_build_is_compared_by_its_content(saved):
     change_a_count(saved)
     with pytest.raises(InputError, match=r"a\.trace: was changed after trace\.json"):
         Trace.load(saved)
+    # A session that no row of `sessions` names has no digest at all.
+    renamed = pq.read_table(saved / "sessions.parquet")
+    renamed = renamed.set_column(0, renamed.schema.field(0), pa.array(["t"]))
+    pq.write_table(renamed, saved / "sessions.parquet")
+    with pytest.raises(InputError, match=r"a\.trace: was changed after trace\.json"):
+        Trace.load(saved)
 
 
 def test_selecting_an_unknown_session_is_an_error(trace):
