@@ -1,6 +1,7 @@
 """From arguments to an exit code: the commands, and every way in which they can end.
 
-0 well; 1 a fault of ours; 2 a mistake of the user's; 130 Ctrl-C; 141 the reader of our output left.
+0 well; 1 a fault of ours; 2 a mistake of the user's; 130 Ctrl-C; 141 the reader of our output left;
+143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -8,22 +9,23 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cyclopts import App, CycloptsError, Group
 
 from lachesis import __version__
 from lachesis.cli.terminal import EXIT_BROKEN_PIPE, console, silence_stdout
+from lachesis.cli.termination import interruption
 from lachesis.errors import EXIT_INTERNAL, EXIT_USER, LachesisError
-
-EXIT_INTERRUPTED = 130
 
 _HELP = """How long does high-bandwidth flash last under your agents' KV cache?
 
 TRACE is a file or folder of agent logs, a NAME.trace, or a built-in corpus.
 """
-_EPILOGUE = "Exit codes: 0 well, 1 a fault of ours, 2 a mistake of yours, 130 interrupted."
+_EPILOGUE = (
+    "Exit codes: 0 well, 1 a fault of ours, 2 a mistake of yours, 130 interrupted, 143 terminated."
+)
 
 
 def build_app() -> App:
@@ -186,8 +188,11 @@ def _trace_app() -> App:
     return trace
 
 
-def execute(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; errors become one line on standard error."""
+def execute(arguments: Sequence[str], terminated: Callable[[], bool] = lambda: False) -> int:
+    """Run one command line and return its exit code; errors become one line on standard error.
+
+    `terminated` says whether an interrupt was SIGTERM (see `termination`).
+    """
     debug = "--debug" in arguments
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -204,7 +209,8 @@ def execute(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else EXIT_INTERNAL
     except KeyboardInterrupt:
-        return _fail("interrupted", EXIT_INTERRUPTED, debug=debug, prefix="")
+        said, code = interruption(terminated())
+        return _fail(said, code, debug=debug, prefix="")
     except LachesisError as error:
         return _fail(str(error), error.exit_code, debug=debug)
     except CycloptsError as error:
