@@ -30,10 +30,9 @@ share one copy; the length is the first cache hit, else the input less the visib
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -53,9 +52,18 @@ from lachesis.traces.readers.agent_log import (
     settle_usage,
 )
 from lachesis.traces.readers.agent_session import push_session
-from lachesis.traces.readers.chat_completion import CompletionUsage, Tokens, content_texts
+from lachesis.traces.readers.chat_completion import CompletionUsage, content_texts
 from lachesis.traces.readers.claude_code_rows import seconds
 from lachesis.traces.readers.json_rows import decoded_document
+from lachesis.traces.readers.openhands_sdk_events import (
+    Event,
+    LlmMessage,
+    ResponseUsage,
+    State,
+    TaskFields,
+    ToolCall,
+    usages,
+)
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 
 HARNESS: Final = "openhands"
@@ -68,94 +76,6 @@ _EVENT_SIGN: Final = re.compile(
 )
 _RESULTS: Final = frozenset({"ObservationEvent", "AgentErrorEvent", "UserRejectObservation"})
 _RUNNING: Final = frozenset({"running", "pending"})
-
-
-class Text(msgspec.Struct):
-    """A text content."""
-
-    text: str | None = None
-
-
-class ToolCall(msgspec.Struct):
-    """A call as the model made it; arguments are JSON in a text."""
-
-    name: str | None = None
-    arguments: Any = None
-
-
-class LlmMessage(msgspec.Struct):
-    """A message of the user or the agent."""
-
-    content: Any = None
-    reasoning_content: str | None = None
-    thinking_blocks: Any = None
-
-
-class TaskFields(msgspec.Struct):
-    """Of an action or observation, what the `task` tools have."""
-
-    prompt: Any = None
-    description: Any = None
-    subagent_type: Any = None
-    resume: Any = None
-    task_id: Any = None
-    status: Any = None
-    content: Any = None
-
-
-class Event(msgspec.Struct):
-    """An event of any kind."""
-
-    kind: str
-    timestamp: datetime | None = None
-    source: str | None = None
-    llm_response_id: str | None = None
-    system_prompt: Text | None = None
-    dynamic_context: Text | None = None
-    tools: Any = None
-    llm_message: LlmMessage | None = None
-    extended_content: Any = None
-    thought: Any = None
-    reasoning_content: str | None = None
-    thinking_blocks: Any = None
-    tool_name: str | None = None
-    tool_call_id: str | None = None
-    tool_call: ToolCall | None = None
-    action: TaskFields | None = None
-    observation: TaskFields | None = None
-    error: str | None = None
-    rejection_reason: str | None = None
-    summary: str | None = None
-
-
-class ResponseUsage(msgspec.Struct):
-    """Usage of one response."""
-
-    response_id: str | None = None
-    model: str | None = None
-    prompt_tokens: Tokens | None = None
-    completion_tokens: Tokens | None = None
-    cache_read_tokens: Tokens | None = None
-    cache_write_tokens: Tokens | None = None
-    reasoning_tokens: Tokens | None = None
-
-
-class Metrics(msgspec.Struct):
-    """What one use of a model cost."""
-
-    token_usages: list[ResponseUsage] | None = None
-
-
-class Stats(msgspec.Struct):
-    """Metrics by use: the agent's, the condenser's."""
-
-    usage_to_metrics: dict[str, Metrics] | None = None
-
-
-class State(msgspec.Struct):
-    """`base_state.json`."""
-
-    stats: Stats | None = None
 
 
 _EVENT: Final = msgspec.json.Decoder(Event)
@@ -272,7 +192,7 @@ class _Conversation:
             first = self.events[0]
             self.state = first.beside(beside, str(first.path.parent.parent / _STATE))
         if self.state is not None:
-            self._usages = _usages(decoded_document(self.state, _STATE_DECODER))
+            self._usages = usages(decoded_document(self.state, _STATE_DECODER))
         for file in sorted(self.events, key=lambda file: file.path.name):
             self._take(decoded_document(file, _EVENT), file.path.name)
 
@@ -399,16 +319,6 @@ class _Conversation:
                 agent_type=_word(asked.subagent_type),
                 resumes=_word(asked.resume),
             )
-
-
-def _usages(state: State) -> dict[str, ResponseUsage]:
-    metrics = (state.stats.usage_to_metrics if state.stats is not None else None) or {}
-    return {usage.response_id: usage for usage in _all_usages(metrics) if usage.response_id}
-
-
-def _all_usages(metrics: dict[str, Metrics]) -> Iterator[ResponseUsage]:
-    for each in metrics.values():
-        yield from each.token_usages or ()
 
 
 def _take_usage(usage: ResponseUsage, logged: Round) -> None:
