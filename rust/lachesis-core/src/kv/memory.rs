@@ -23,9 +23,6 @@ pub struct GpuMemory {
     reclaim: ReclaimList,
 }
 
-/// Where the tokens of one write went: runs in the order written.
-pub type Written<'a> = &'a mut dyn FnMut(Tier, u32);
-
 /// The KV memory of a node.
 #[derive(Debug)]
 pub struct Memory {
@@ -207,30 +204,40 @@ impl Memory {
     /// run of tokens in order.
     ///
     /// Contract: the caller has made sure with `can_have` that the blocks are there.
-    pub fn append(&mut self, id: SegmentId, tokens: u32, written: Written<'_>) -> Result<()> {
+    pub fn append(&mut self, id: SegmentId, tokens: u32, mut written: impl FnMut(Tier, u32)) -> Result<()> {
+        let block_tokens = self.block_tokens;
         let segment = &self.segments[id.index()];
         let (gpu, target) = (segment.gpu, segment.target);
         let mut needed = self.blocks_for(segment.resident, tokens);
         let mut left = tokens;
         if let Some(top) = segment.stack.top() {
-            let spare = segment.held() * self.block_tokens - segment.resident;
+            let spare = segment.held() * block_tokens - segment.resident;
             let fill = spare.min(left);
             if fill > 0 {
                 written(top.tier, fill);
                 left -= fill;
             }
         }
+        let mut entered = PerTier([0; 2]);
         while needed > 0 {
             let Some(extent) = self.draw_run(gpu, target, needed) else {
+                self.count_entered(id, entered);
                 return Err(self.out_of_blocks(gpu, target, needed));
             };
             needed -= extent.blocks;
-            let run_tokens = left.min(extent.blocks.saturating_mul(self.block_tokens));
+            let run_tokens = left.min(extent.blocks.saturating_mul(block_tokens));
             written(extent.tier, run_tokens);
             left -= run_tokens;
-            self.enter(id, extent);
+            let segment = &mut self.segments[id.index()];
+            segment.push(&mut self.extents, extent);
+            entered[extent.tier] += extent.blocks;
+            if segment.in_reclaim_list {
+                // The next draw may take blocks from this very segment, whose row must be right then.
+                self.count_entered(id, std::mem::take(&mut entered));
+            }
         }
         debug_assert_eq!(left, 0, "Invariant: every token lies in a block");
+        self.count_entered(id, entered);
         self.segments[id.index()].resident += tokens;
         Ok(())
     }
@@ -242,17 +249,6 @@ impl Memory {
             tier: if target == Tier::Hbm { "HBM" } else { "HBF" },
             needed: u64::from(needed),
             free: u64::from(free[target]) + if self.falls_back { u64::from(free[target.other()]) } else { 0 },
-        }
-    }
-
-    /// Puts drawn blocks on top of a segment's stack.
-    pub fn enter(&mut self, id: SegmentId, extent: Extent) {
-        let segment = &mut self.segments[id.index()];
-        segment.blocks[extent.tier] += extent.blocks;
-        self.held[(segment.class, extent.tier)] += u64::from(extent.blocks);
-        segment.push(&mut self.extents, extent);
-        if segment.in_reclaim_list {
-            self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
         }
     }
 
@@ -278,14 +274,21 @@ impl Memory {
     }
 
     fn count_in_flight(&mut self, id: SegmentId, entered: PerTier<u32>) {
+        let memory = &mut self.gpus[usize::from(self.segments[id.index()].gpu)];
+        for tier in Tier::ALL {
+            memory.in_flight[tier] -= entered[tier];
+        }
+        self.count_entered(id, entered);
+    }
+
+    /// Blocks have been put on top of a segment's stack.
+    fn count_entered(&mut self, id: SegmentId, entered: PerTier<u32>) {
         let segment = &mut self.segments[id.index()];
-        let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             segment.blocks[tier] += entered[tier];
-            memory.in_flight[tier] -= entered[tier];
             self.held[(segment.class, tier)] += u64::from(entered[tier]);
             if segment.in_reclaim_list {
-                memory.reclaim.blocks[tier] += u64::from(entered[tier]);
+                self.gpus[usize::from(segment.gpu)].reclaim.blocks[tier] += u64::from(entered[tier]);
             }
         }
     }

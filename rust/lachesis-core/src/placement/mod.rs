@@ -14,7 +14,7 @@ pub use draw::Waits;
 pub use ledger::{Ledger, WriteKind};
 pub use suffix::Need;
 
-use crate::kv::{Memory, SegmentId};
+use crate::kv::{Memory, Segment, SegmentId};
 use crate::policy::{NodeView, Policy, SegmentFacts};
 use crate::units::{PerTier, SegmentClass};
 
@@ -122,14 +122,18 @@ impl Placement {
     }
 
     /// A ready request starts to use a segment: it cannot be reclaimed now.
-    pub fn pin(&mut self, id: SegmentId) {
-        self.memory.segment_mut(id).pins += 1;
+    #[inline]
+    pub fn pin(&mut self, id: SegmentId) -> &Segment {
         if self.decisions.keeps() {
             self.memory.unlist(id);
         }
+        let segment = self.memory.segment_mut(id);
+        segment.pins += 1;
+        segment
     }
 
     /// A request is done with a segment. Where nothing is freed at boundaries the last one makes it reclaimable, as the most recent.
+    #[inline]
     pub fn unpin(&mut self, id: SegmentId) {
         let segment = self.memory.segment_mut(id);
         segment.pins -= 1;
@@ -184,7 +188,7 @@ impl Placement {
                 let id = self.memory.open(gpu, SegmentClass::Lead, extent.tier);
                 let tokens = extent.blocks.saturating_mul(self.memory.block_tokens());
                 self.memory.segment_mut(id).tokens = tokens;
-                self.memory.append(id, tokens, &mut |_, _| {})?;
+                self.memory.append(id, tokens, |_, _| {})?;
                 self.memory.list(id);
                 self.memory.close_in_place(id);
             }
