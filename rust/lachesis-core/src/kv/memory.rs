@@ -366,9 +366,9 @@ impl Memory {
         self.segments.len() - self.vacant.len()
     }
 
-    /// Extents in use.
+    /// Nodes of the slab of extents in use.
     #[must_use]
-    pub fn live_extents(&self) -> usize {
+    pub fn live_nodes(&self) -> usize {
         self.extents.live()
     }
 
