@@ -175,29 +175,36 @@ impl Memory {
     }
 
     /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
+    #[inline]
     fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
         let id = list.head(&self.segments)?;
         let segment = &mut self.segments[id.index()];
         debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
-        let top = segment.stack.top()?;
-        if !self.falls_back && top.tier != target {
+        if !self.falls_back && segment.stack.top().is_none_or(|top| top.tier != target) {
             return None;
         }
         let extent = self.extents.pop(&mut segment.stack, most)?;
         segment.blocks[extent.tier] -= extent.blocks;
         self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
         list.blocks[extent.tier] -= u64::from(extent.blocks);
-        let held = segment.held();
-        segment.resident = segment.resident.min(held * self.block_tokens);
         self.reclaimed += u64::from(extent.blocks);
+        let held = segment.held();
         if held == 0 {
-            list.remove(&mut self.segments, id);
-            if self.segments[id.index()].closed {
-                self.vacant.push_back(id);
-            }
+            segment.resident = 0;
+            self.emptied(gpu, id);
+        } else if !segment.closed {
+            segment.resident = segment.resident.min(held * self.block_tokens);
         }
         Some(extent)
+    }
+
+    /// The last block of a listed segment has been taken.
+    fn emptied(&mut self, gpu: u16, id: SegmentId) {
+        self.gpus[usize::from(gpu)].reclaim.remove(&mut self.segments, id);
+        if self.segments[id.index()].closed {
+            self.vacant.push_back(id);
+        }
     }
 
     /// Appends `tokens` tokens to a segment's resident ones, drawing what blocks they need; `written` is told the tier of every
