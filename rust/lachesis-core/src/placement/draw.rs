@@ -50,8 +50,8 @@ impl Placement {
     /// `Starved` names the first request, in admission order, whose draw cannot be served; after room was made, or the request preempted, `resume_draws`
     /// goes on.
     pub fn draw_for_step(&mut self, gpu: u16, step: u64) -> Result<(), Starved> {
-        let appends = &self.appends;
-        let first = appends.first_cohort(gpu, step);
+        let appends = &mut self.appends;
+        let first = appends.first_cohort(gpu, step, 0);
         let hbm_members = appends.cohorts[index(first)].members.len();
         let hbf_members = appends.cohorts[index(first) + 1].members.len();
         if hbm_members + hbf_members == 0 {
