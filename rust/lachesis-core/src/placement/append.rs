@@ -322,7 +322,11 @@ impl Placement {
         let mut exception = append.first_exception;
         while exception != NO_EXCEPTION {
             let odd = exceptions[index(exception)];
-            if odd.tier == Tier::Hbf { in_flash += 1 } else { in_flash -= 1 }
+            if odd.tier == Tier::Hbf {
+                in_flash += 1
+            } else {
+                in_flash -= 1
+            }
             vacant_exceptions.push(exception);
             exception = odd.next;
         }

@@ -285,7 +285,8 @@ impl Placement {
         let free = self.memory.gpus[usize::from(gpu)].free;
         // Every member draws once in a cycle.
         let cycles = most.div_ceil(u64::from(self.appends.phases));
-        let serves = |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
+        let serves =
+            |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
         if serves(Tier::Hbm) && serves(Tier::Hbf) {
             return most.max(1);
         }

@@ -179,9 +179,16 @@ impl Placement {
     pub fn age(&mut self, seed: u64) -> crate::error::Result<()> {
         /// Blocks of one dead segment: small against the memory, large against the work of making them.
         const RUN: u32 = 64;
+        /// Neighbours of one tier are one segment of at most so many: in what order blocks are reclaimed stays the same.
+        const MOST: u32 = 256 * RUN;
         for gpu in 0..self.memory.gpus.len() {
-            let tiers = crate::kv::Extent::interleaved(self.memory.gpus[gpu].free, RUN, |run| {
+            let mut tiers = crate::kv::Extent::interleaved(self.memory.gpus[gpu].free, RUN, |run| {
                 crate::rng::uniform(seed, crate::rng::Stream::AgedMemory, [gpu as u64, run, 0])
+            });
+            tiers.dedup_by(|next, first| {
+                let joins = next.tier == first.tier && first.blocks + next.blocks <= MOST;
+                first.blocks += if joins { next.blocks } else { 0 };
+                joins
             });
             let gpu = u16::try_from(gpu).unwrap_or(u16::MAX);
             for extent in tiers {
