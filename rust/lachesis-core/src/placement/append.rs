@@ -323,9 +323,9 @@ impl Placement {
         while exception != NO_EXCEPTION {
             let odd = exceptions[index(exception)];
             if odd.tier == Tier::Hbf {
-                in_flash += 1
+                in_flash += 1;
             } else {
-                in_flash -= 1
+                in_flash -= 1;
             }
             vacant_exceptions.push(exception);
             exception = odd.next;

@@ -218,8 +218,9 @@ impl Features {
         }
         let rest = rest_of_indices.iter().zip(rest_of_values);
         let rest = rest.fold(0.0, |sum, (&at, &value)| sum + product(at, value));
-        let [a, b, c, d, e, f, g, h] = sums;
-        ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+        let [low, high] =
+            [0, 4].map(|from| (sums[from] + sums[from + 1]) + (sums[from + 2] + sums[from + 3]));
+        low + high + rest
     }
 
     /// Index and value of each non-zero feature.
