@@ -4,6 +4,7 @@ use crate::engine::ready::later;
 use crate::engine::{Engine, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
+use crate::journal::Instant;
 use crate::kv::SegmentId;
 use crate::placement::Need;
 use crate::result::RequestTimes;
@@ -55,6 +56,7 @@ impl Engine<'_> {
             end: self.now,
         };
         self.recorder.request_ended(times, request.output_tokens);
+        self.tell_end(who);
         for place in (request.uses.0..request.uses.1).rev() {
             let segment = index(self.workload.uses[index(place)].segment);
             let state = &mut self.instances.get_mut(who.instance).segments[segment];
@@ -127,6 +129,7 @@ impl Engine<'_> {
             return;
         }
         self.instances.get_mut(instance).segments[index(segment)].closed = true;
+        self.tell_boundary(self.placement.class(state.id), instance, segment);
         if self.placement.memory.segment(state.id).shared {
             self.placement.release_prompt(state.id);
         } else {
@@ -165,6 +168,7 @@ impl Engine<'_> {
         for segment in 0..crate::units::narrow(segments) {
             self.close_segment(instance, segment);
         }
+        self.tell_instant(Instant::SessionEnd, instance, 0);
         let gpu = self.instances.get(instance).gpu;
         self.live_sessions[usize::from(gpu)] -= 1;
         self.instances.end(instance);

@@ -7,6 +7,7 @@ mod pressure;
 mod ready;
 mod run;
 mod step;
+mod watch;
 
 pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
 pub use run::{Outcome, Progress};
@@ -14,6 +15,7 @@ pub use run::{Outcome, Progress};
 use crate::error::Result;
 use crate::event::{StepEvent, StepWheel, Timers};
 use crate::hw::GpuLoad;
+use crate::journal::Journal;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::result::{Recorder, Timeline};
@@ -50,6 +52,8 @@ pub struct Engine<'w> {
     made_room: bool,
     /// Segments that may close after one request.
     candidates: Vec<u32>,
+    /// Who listens, if anybody.
+    journal: Option<Box<Journal<'w>>>,
 }
 
 impl<'w> Engine<'w> {
@@ -89,6 +93,7 @@ impl<'w> Engine<'w> {
             finished: Vec::new(),
             made_room: false,
             candidates: Vec::new(),
+            journal: None,
             config,
         };
         if engine.config.aged && engine.placement.keeps_past_boundaries() {

@@ -3,6 +3,7 @@
 use crate::engine::{Engine, TurnEnd};
 use crate::error::{Error, Result};
 use crate::event::{Timer, TimerKind};
+use crate::journal::{Instant, Phase};
 use crate::kv::SegmentId;
 use crate::policy::SegmentFacts;
 use crate::scheduler::Waiting;
@@ -26,7 +27,10 @@ impl Engine<'_> {
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
                 TimerKind::Ready => self.become_ready(who, timer.time)?,
-                TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, timer.time, timer.draw, who),
+                TimerKind::PrefillEnd => {
+                    self.scheduler.enqueue(gpu, timer.time, timer.draw, who);
+                    self.tell_phase(who, Phase::Waiting, timer.time);
+                }
             }
         }
         Ok(())
@@ -41,6 +45,7 @@ impl Engine<'_> {
             }
             self.live_sessions[usize::from(fewest)] += 1;
             let instance = self.instances.begin(self.workload, session, draw, fewest);
+            self.tell_instant(Instant::SessionStart, instance, 0);
             self.become_ready(Waiting { instance, request: 0 }, time)?;
         }
         Ok(())
@@ -77,6 +82,7 @@ impl Engine<'_> {
             to_write += u64::from(self.placement.memory.segment(id).missing());
             to_write += u64::from(self.new_tokens(who, used));
         }
+        self.tell_phase(who, if to_write > 0 { Phase::Prefill } else { Phase::Waiting }, time);
         if to_write > 0 {
             self.set_timer(who, later(time, self.config.ttft_reference)?, TimerKind::PrefillEnd);
         } else {

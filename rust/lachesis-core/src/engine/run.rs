@@ -64,30 +64,32 @@ impl Engine<'_> {
             if self.scheduler.running == 0 {
                 let Some(next) = self.next_event() else { break };
                 if next > horizon {
-                    self.move_clock(horizon);
+                    self.move_clock(horizon)?;
                     self.is_over(stop);
                     break;
                 }
-                self.move_clock(next);
+                self.move_clock(next)?;
                 self.fire_timers(next)?;
                 self.start_sessions(next)?;
                 continue;
             }
             let until = self.next_event().map_or(horizon, |next| next.min(horizon));
             let (end, steps) = self.start_steps(until)?;
+            self.tell_step(end);
             while let Some(next) = self.next_event().filter(|&next| next < end) {
-                self.move_clock(next);
+                self.move_clock(next)?;
                 self.fire_timers(next)?;
                 self.start_sessions(next)?;
             }
             self.recorder.steps_started(steps);
-            self.move_clock(end);
+            self.move_clock(end)?;
             self.recorder.steps_ended();
             self.end_steps(steps);
             self.finish()?;
             self.fire_timers(end)?;
             self.start_sessions(end)?;
         }
+        self.tell_over()?;
         Ok(self.outcome())
     }
 
@@ -127,6 +129,7 @@ impl Engine<'_> {
             for gpu in self.gpus() {
                 if self.scheduler.count(gpu) > 0 {
                     self.draw_blocks(gpu)?;
+                    self.tell_draws(gpu);
                 }
             }
         }
@@ -143,10 +146,14 @@ impl Engine<'_> {
         }
     }
 
-    fn move_clock(&mut self, time: Picos) {
+    fn move_clock(&mut self, time: Picos) -> Result<()> {
         debug_assert!(time >= self.now, "Invariant: the clock never runs backwards");
         self.recorder.time_passed(time - self.now, self.used_blocks());
+        if self.journal.is_some() {
+            self.tell_time(time)?;
+        }
         self.now = time;
+        Ok(())
     }
 
     /// Blocks in use, over all GPUs.

@@ -1,0 +1,129 @@
+//! Where the engine tells its journal something.
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::journal::{CHUNK, Instant, InstantRecord, Journal, Owner, Phase, StepRecord};
+use crate::scheduler::Waiting;
+use crate::units::{Picos, SegmentClass, narrow};
+
+impl<'w> Engine<'w> {
+    /// Tells `journal` what happens from now on.
+    ///
+    /// # Errors
+    /// `Error::Setting` if a GPU has too many blocks of flash for ids.
+    pub fn listen(&mut self, journal: Journal<'w>) -> Result<()> {
+        if journal.flash {
+            self.placement.memory.keep_book()?;
+        }
+        self.journal = Some(Box::new(journal));
+        Ok(())
+    }
+
+    fn owner(&self, who: Waiting) -> Owner {
+        let instance = self.instances.get(who.instance);
+        Owner { gpu: instance.gpu, draw: instance.draw, session: instance.session }
+    }
+
+    /// A request enters a phase at `time`.
+    pub(super) fn tell_phase(&mut self, who: Waiting, phase: Phase, time: Picos) {
+        if self.journal.is_none() {
+            return;
+        }
+        let owner = self.owner(who);
+        let Some(journal) = &mut self.journal else { return };
+        if let Some((from, to)) = journal.window
+            && time < to
+        {
+            let ended = journal.phases.enter(who, phase, time, owner);
+            journal.records.slices.extend(ended.filter(|slice| slice.end > from));
+        }
+    }
+
+    /// A request has ended.
+    pub(super) fn tell_end(&mut self, who: Waiting) {
+        let Some(journal) = &mut self.journal else { return };
+        if let Some((from, to)) = journal.window
+            && self.now < to
+        {
+            let ended = journal.phases.leave(who, self.now);
+            journal.records.slices.extend(ended.filter(|slice| slice.end > from));
+        }
+    }
+
+    /// Something happens now to a session; `number` is that of a segment or request.
+    pub(super) fn tell_instant(&mut self, what: Instant, instance: u32, number: u32) {
+        if self.journal.as_ref().is_none_or(|journal| !journal.is_open(self.now)) {
+            return;
+        }
+        let Owner { gpu, draw, .. } = self.owner(Waiting { instance, request: number });
+        if let Some(journal) = &mut self.journal {
+            journal.records.instants.push(InstantRecord { what, time: self.now, gpu, draw, number });
+        }
+    }
+
+    /// A segment passes its boundary now.
+    pub(super) fn tell_boundary(&mut self, class: SegmentClass, instance: u32, segment: u32) {
+        self.tell_instant(Instant::Boundary(class), instance, segment);
+    }
+
+    /// The blocks that the running requests of a GPU have drawn for the coming step.
+    pub(super) fn tell_draws(&mut self, gpu: u16) {
+        let step = self.step;
+        if let Some(mut book) = self.placement.memory.book.take() {
+            for (slot, tier) in self.placement.drawn_for(gpu, step) {
+                book.drew(slot, tier, step);
+            }
+            self.placement.memory.book = Some(book);
+        }
+    }
+
+    /// A step starts now and ends at `end`.
+    pub(super) fn tell_step(&mut self, end: Picos) {
+        let Some(journal) = &mut self.journal else { return };
+        if !journal.is_open(self.now) {
+            return;
+        }
+        for (gpu, memory) in self.placement.memory.gpus.iter().enumerate() {
+            let gpu = u16::try_from(gpu).unwrap_or(u16::MAX);
+            let mut used_blocks = memory.total;
+            for tier in crate::units::Tier::ALL {
+                used_blocks[tier] -= memory.free[tier];
+            }
+            journal.records.steps.push(StepRecord {
+                time: self.now,
+                duration: end - self.now,
+                gpu,
+                running: self.scheduler.count(gpu),
+                waiting: narrow(self.scheduler.waiting(gpu)),
+                used_blocks,
+            });
+        }
+    }
+
+    /// The clock is about to move to `next`: what has been told so far happened now.
+    pub(super) fn tell_time(&mut self, next: Picos) -> Result<()> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if let Some(book) = &mut self.placement.memory.book {
+            let now = self.now;
+            journal.records.flash.extend(book.take_records().map(|record| (now, record)));
+        }
+        if journal.window.is_some_and(|(_, to)| self.now < to && next >= to) {
+            journal.end_window(next);
+        }
+        journal.hand_over(CHUNK)
+    }
+
+    /// The run is over.
+    pub(super) fn tell_over(&mut self) -> Result<()> {
+        if let Some(book) = &mut self.placement.memory.book {
+            book.write_all(self.step);
+        }
+        self.tell_time(self.now)?;
+        let now = self.now;
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if journal.window.is_some_and(|(_, to)| now < to) {
+            journal.end_window(now);
+        }
+        journal.hand_over(1)
+    }
+}
