@@ -64,7 +64,7 @@ def flash_census(workload: Workload, config: Config, outcome: dict[str, Any], fl
     for time_ps, is_write, gpu, address, count in rows:
         assert time_ps >= before_ps, "the clock never runs backwards"
         before_ps = time_ps
-        assert 0 <= address
+        assert address >= 0
         assert address + count <= bounds, "an address lies in the flash of its GPU"
         span = set(range(address, address + count))
         if is_write:

@@ -9,11 +9,13 @@ from lachesis.simulation.compare import (
     Watcher,
     compare,
 )
+from lachesis.simulation.journal import Journal, Told
 from lachesis.simulation.plan import SEARCH_STOPPING, Load, Plan, Stopping
 from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
 from lachesis.simulation.run import Observer, Replay, replay
 from lachesis.simulation.run_options import RunOptions
 from lachesis.simulation.search import SearchResult, largest_load
+from lachesis.simulation.window import Window, WindowEvents, window_events
 from lachesis.simulation.workload import to_workload
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "DEFAULT_POLICIES",
     "SEARCH_STOPPING",
     "Comparison",
+    "Journal",
     "Load",
     "LoadSearch",
     "Observer",
@@ -29,7 +32,10 @@ __all__ = [
     "RunOptions",
     "SearchResult",
     "Stopping",
+    "Told",
     "Watcher",
+    "Window",
+    "WindowEvents",
     "compare",
     "device_years",
     "largest_load",
@@ -37,4 +43,5 @@ __all__ = [
     "step_cost",
     "stored_bytes_per_token",
     "to_workload",
+    "window_events",
 ]
