@@ -17,6 +17,7 @@ from lachesis.characterise.reference_clock import join_rows
 from lachesis.errors import InputError
 from lachesis.results.export.arrivals import RequestTimes
 from lachesis.results.export.contexts import Runs, runs_of, shared_segments
+from lachesis.results.export.requests import in_order
 from lachesis.traces.trace import Trace
 
 RECORD = np.dtype(
@@ -62,7 +63,7 @@ def write_oracle_general(
     if times.start_s.max() > _U32_MAX:
         raise InputError("a time is beyond 32 bits of seconds", path=trace.source)
     accesses = _Accesses(trace, block_tokens)
-    order = np.lexsort((np.arange(len(times.start_s)), times.start_s)).tolist()
+    order = in_order(trace, times.start_s).tolist()
     counts = [len(accesses.of_request(request)) for request in order]
     ends = np.cumsum(counts, dtype=np.int64).tolist()
     next_access = np.full(accesses.blocks, _NEVER, dtype=np.int64)

@@ -26,7 +26,7 @@ def write_requests(
         path: where to.
         block_tokens: tokens of a block.
     """
-    matching = Matching(block_tokens)
+    matching = Matching(block_tokens, says_resets=name is ExportFormat.AGENTIC_MOONCAKE)
 
     def requests() -> Iterator[ExportedRequest]:
         for request in exported_requests(trace, times, block_tokens):

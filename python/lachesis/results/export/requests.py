@@ -1,4 +1,4 @@
-"""A trace's requests one by one, in the order in which they start, as other simulators take them."""
+"""A trace's requests one by one, by their starts, as other simulators take them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lachesis.characterise.reference_clock import join_rows
 from lachesis.results.export.arrivals import RequestTimes
 from lachesis.results.export.contexts import BlockNumbers
 from lachesis.traces.trace import Trace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +72,7 @@ def exported_requests(
     firsts = _first_of_agents(owner, agents)
     branches = _branches(trace, firsts, first)
     left = np.bincount(rows.session_of_request, minlength=len(trace)).tolist()
-    # By start, and where a request takes no time still behind what it waits for.
-    order = np.lexsort((np.arange(count), times.start_s))
-    for row in order.tolist():
+    for row in in_order(trace, times.start_s).tolist():
         session = owner[row]
         name = sessions[session]
         waits = dict.fromkeys(earlier[bounds[row] : bounds[row + 1]])
@@ -92,7 +95,29 @@ def exported_requests(
             numbers.forget(session)
 
 
-def _sums(owner: np.ndarray, tokens: np.ndarray, count: int) -> list[int]:
+def in_order(trace: Trace, start_s: Floats) -> Ints:
+    """Rows of requests by start, none before what it waits for or before its agent's last one.
+
+    Clocks of logs are not always in order; the reference clock's times are.
+    """
+    rows = join_rows(trace)
+    owner: list[int] = rows.session_of_request.tolist()
+    first: list[int] = rows.first_request.tolist()
+    after = trace.requests["after"].combine_chunks()
+    bounds: list[int] = after.offsets.to_pylist()
+    earlier: list[int] = after.values.field("request").to_pylist()
+    not_before = start_s.tolist()
+    last: dict[tuple[int, int], float] = {}
+    for row, agent in enumerate(trace.requests["agent"].to_pylist()):
+        own = (owner[row], agent)
+        base = first[own[0]]
+        waits = (not_before[base + request] for request in earlier[bounds[row] : bounds[row + 1]])
+        not_before[row] = max(not_before[row], last.get(own, not_before[row]), *waits)
+        last[own] = not_before[row]
+    return np.argsort(np.array(not_before), kind="stable")
+
+
+def _sums(owner: Ints, tokens: Ints, count: int) -> list[int]:
     found: list[int] = np.rint(np.bincount(owner, tokens, count)).astype(np.int64).tolist()
     return found
 
@@ -108,7 +133,7 @@ def _first_of_agents(owner: list[int], agents: list[int]) -> dict[tuple[int, int
 def _branches(
     trace: Trace, firsts: dict[tuple[int, int], int], first: list[int]
 ) -> dict[int, list[int]]:
-    """First requests of the agents that a request starts, in their session, by the request's row."""
+    """By a request's row, the first requests (in their session) of the agents that it starts."""
     place = {name: number for number, name in enumerate(trace.sessions["session"].to_pylist())}
     found: dict[int, list[int]] = {}
     columns = (trace.spawns[name].to_pylist() for name in ("session", "agent", "spawned_by"))
