@@ -55,9 +55,7 @@ impl Engine<'_> {
         let running = self.scheduler.stop(slot);
         let steps = self.step - running.start_step;
         let tokens = u32::try_from(steps).unwrap_or(u32::MAX);
-        if let Some(book) = &mut self.placement.memory.book {
-            book.left(slot, self.step);
-        }
+        self.tell_leave(slot);
         self.placement.leave(slot, tokens, self.step);
         let load = &mut self.loads[usize::from(running.gpu)];
         load.batch -= 1;

@@ -54,6 +54,9 @@ impl Engine<'_> {
         loop {
             self.begin_step_boundary()?;
             self.observe_time();
+            if self.journal.is_some() {
+                self.hand_over()?;
+            }
             instants += 1;
             if instants.is_multiple_of(INSTANTS_PER_CALL) && !observe(self.progress(stop)) {
                 return Err(Error::Interrupted);
@@ -64,11 +67,11 @@ impl Engine<'_> {
             if self.scheduler.running == 0 {
                 let Some(next) = self.next_event() else { break };
                 if next > horizon {
-                    self.move_clock(horizon)?;
+                    self.move_clock(horizon);
                     self.is_over(stop);
                     break;
                 }
-                self.move_clock(next)?;
+                self.move_clock(next);
                 self.fire_timers(next)?;
                 self.start_sessions(next)?;
                 continue;
@@ -77,12 +80,12 @@ impl Engine<'_> {
             let (end, steps) = self.start_steps(until)?;
             self.tell_step(end);
             while let Some(next) = self.next_event().filter(|&next| next < end) {
-                self.move_clock(next)?;
+                self.move_clock(next);
                 self.fire_timers(next)?;
                 self.start_sessions(next)?;
             }
             self.recorder.steps_started(steps);
-            self.move_clock(end)?;
+            self.move_clock(end);
             self.recorder.steps_ended();
             self.end_steps(steps);
             self.finish()?;
@@ -146,14 +149,13 @@ impl Engine<'_> {
         }
     }
 
-    fn move_clock(&mut self, time: Picos) -> Result<()> {
+    fn move_clock(&mut self, time: Picos) {
         debug_assert!(time >= self.now, "Invariant: the clock never runs backwards");
         self.recorder.time_passed(time - self.now, self.used_blocks());
         if self.journal.is_some() {
-            self.tell_time(time)?;
+            self.tell_time(time);
         }
         self.now = time;
-        Ok(())
     }
 
     /// Blocks in use, over all GPUs.

@@ -53,9 +53,10 @@ impl Engine<'_> {
         let mut steps = 1;
         let ahead = self.wheel.steps_to_next(u64::MAX);
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
-        let is_told = self.journal.as_ref().is_some_and(|journal| journal.tells_steps(self.now));
-        let one_by_one =
-            std::mem::take(&mut self.made_room) || !self.first_steps.is_empty() || pays_landing || is_told;
+        let one_by_one = std::mem::take(&mut self.made_room)
+            || !self.first_steps.is_empty()
+            || pays_landing
+            || self.tells_steps();
         if ahead > 1 && !one_by_one && self.config.cost.is_linear() {
             let free = i128::from(until) - i128::from(self.now);
             if free > i128::from(single.first) {

@@ -25,10 +25,15 @@ impl<'w> Engine<'w> {
     }
 
     /// A request enters a phase at `time`.
+    #[inline]
     pub(super) fn tell_phase(&mut self, who: Waiting, phase: Phase, time: Picos) {
-        if self.journal.is_none() {
-            return;
+        if self.journal.is_some() {
+            self.phase_is_told(who, phase, time);
         }
+    }
+
+    #[cold]
+    fn phase_is_told(&mut self, who: Waiting, phase: Phase, time: Picos) {
         let owner = self.owner(who);
         let Some(journal) = &mut self.journal else { return };
         if let Some((from, to)) = journal.window
@@ -40,7 +45,15 @@ impl<'w> Engine<'w> {
     }
 
     /// A request has ended.
+    #[inline]
     pub(super) fn tell_end(&mut self, who: Waiting) {
+        if self.journal.is_some() {
+            self.end_is_told(who);
+        }
+    }
+
+    #[cold]
+    fn end_is_told(&mut self, who: Waiting) {
         let Some(journal) = &mut self.journal else { return };
         if let Some((from, to)) = journal.window
             && self.now < to
@@ -51,23 +64,39 @@ impl<'w> Engine<'w> {
     }
 
     /// Something happens now to a session; `number` is that of a segment or request.
+    #[inline]
     pub(super) fn tell_instant(&mut self, what: Instant, instance: u32, number: u32) {
-        if self.journal.as_ref().is_none_or(|journal| !journal.is_open(self.now)) {
-            return;
+        if self.journal.is_some() {
+            self.instant_is_told(what, instance, number);
         }
+    }
+
+    #[cold]
+    fn instant_is_told(&mut self, what: Instant, instance: u32, number: u32) {
         let Owner { gpu, draw, .. } = self.owner(Waiting { instance, request: number });
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = &mut self.journal
+            && journal.is_open(self.now)
+        {
             journal.records.instants.push(InstantRecord { what, time: self.now, gpu, draw, number });
         }
     }
 
     /// A segment passes its boundary now.
+    #[inline]
     pub(super) fn tell_boundary(&mut self, class: SegmentClass, instance: u32, segment: u32) {
         self.tell_instant(Instant::Boundary(class), instance, segment);
     }
 
     /// The blocks that the running requests of a GPU have drawn for the coming step.
+    #[inline]
     pub(super) fn tell_draws(&mut self, gpu: u16) {
+        if self.placement.memory.book.is_some() {
+            self.draws_are_told(gpu);
+        }
+    }
+
+    #[cold]
+    fn draws_are_told(&mut self, gpu: u16) {
         let step = self.step;
         if let Some(mut book) = self.placement.memory.book.take() {
             for (slot, tier) in self.placement.drawn_for(gpu, step) {
@@ -77,8 +106,30 @@ impl<'w> Engine<'w> {
         }
     }
 
+    /// A running request stops appending now.
+    #[inline]
+    pub(super) fn tell_leave(&mut self, slot: u32) {
+        if let Some(book) = &mut self.placement.memory.book {
+            book.left(slot, self.step);
+        }
+    }
+
+    /// Whether steps must be taken one by one now.
+    #[inline]
+    pub(super) fn tells_steps(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.tells_steps(self.now))
+    }
+
     /// A step starts now and ends at `end`.
+    #[inline]
     pub(super) fn tell_step(&mut self, end: Picos) {
+        if self.journal.is_some() {
+            self.step_is_told(end);
+        }
+    }
+
+    #[cold]
+    fn step_is_told(&mut self, end: Picos) {
         let Some(journal) = &mut self.journal else { return };
         if !journal.is_open(self.now) {
             return;
@@ -101,8 +152,9 @@ impl<'w> Engine<'w> {
     }
 
     /// The clock is about to move to `next`: what has been told so far happened now.
-    pub(super) fn tell_time(&mut self, next: Picos) -> Result<()> {
-        let Some(journal) = &mut self.journal else { return Ok(()) };
+    #[cold]
+    pub(super) fn tell_time(&mut self, next: Picos) {
+        let Some(journal) = &mut self.journal else { return };
         if let Some(book) = &mut self.placement.memory.book {
             let now = self.now;
             journal.records.flash.extend(book.take_records().map(|record| (now, record)));
@@ -110,7 +162,12 @@ impl<'w> Engine<'w> {
         if journal.window.is_some_and(|(_, to)| self.now < to && next >= to) {
             journal.end_window(next);
         }
-        journal.hand_over(CHUNK)
+    }
+
+    /// Hands records over, if there are many.
+    #[cold]
+    pub(super) fn hand_over(&mut self) -> Result<()> {
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.hand_over(CHUNK))
     }
 
     /// The run is over.
@@ -118,7 +175,7 @@ impl<'w> Engine<'w> {
         if let Some(book) = &mut self.placement.memory.book {
             book.write_all(self.step);
         }
-        self.tell_time(self.now)?;
+        self.tell_time(self.now);
         let now = self.now;
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if journal.window.is_some_and(|(_, to)| now < to) {

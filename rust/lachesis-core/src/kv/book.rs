@@ -139,6 +139,7 @@ impl BlockBook {
     }
 
     /// Blocks come to a segment with `tokens` tokens of a suffix in them, the last part-filled.
+    #[cold]
     pub(super) fn filled(
         &mut self,
         gpu: u16,
@@ -161,6 +162,7 @@ impl BlockBook {
     }
 
     /// Tokens of a suffix go to the part-filled block on top of a segment.
+    #[cold]
     pub(super) fn continued(
         &mut self,
         gpu: u16,
@@ -190,6 +192,7 @@ impl BlockBook {
     }
 
     /// Blocks leave the top of a segment.
+    #[cold]
     pub(super) fn popped(&mut self, gpu: u16, id: SegmentId, class: SegmentClass, extent: Extent) {
         let mut left = extent.blocks;
         while left > 0 {
@@ -210,6 +213,7 @@ impl BlockBook {
     }
 
     /// All blocks of a segment are freed.
+    #[cold]
     pub(super) fn emptied(&mut self, gpu: u16, id: SegmentId, class: SegmentClass) {
         let mut stack = std::mem::take(self.stack(id));
         for run in stack.drain(..).filter(|run| run.tier == Tier::Hbf) {
@@ -232,6 +236,7 @@ impl BlockBook {
     }
 
     /// A running request begins to append behind `resident` tokens.
+    #[cold]
     pub(super) fn joined(
         &mut self,
         slot: u32,
@@ -267,6 +272,7 @@ impl BlockBook {
     }
 
     /// A running request stops appending after `step` steps of the node.
+    #[cold]
     pub fn left(&mut self, slot: u32, step: u64) {
         self.write_current(slot, step);
         self.appending[index(slot)] = None;
