@@ -42,6 +42,10 @@ PEERS = {
 }
 
 
+#: W1 in one tier, as the peers have it; the others in both.
+POLICIES = {"W1": "hbm-only", "W2": "hbm-first", "W3": "hbm-first", "W3L": "hbm-first"}
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; all columns but the first are numbers."""
     print("| " + " | ".join(head) + " |")
@@ -77,14 +81,14 @@ def plain(folder: Path, conversation: Path | None) -> None:
         files["W2"] = conversation
     rows = []
     for name, path in files.items():
-        found: Measured = alone(measure, Work(str(path), "hbm-first", gpus=1))
+        found: Measured = alone(measure, Work(str(path), POLICIES[name], gpus=1))
         beside = [
             f"{peer} {rate:,} (× {found.per_s('requests') / rate:,.0f})"
             for peer, rate in PEERS[name]
         ]
         rows.append(
             (
-                f"{name}: {found.counts['requests']:,} requests",
+                f"{name}: {found.counts['requests']:,} requests, {POLICIES[name]}",
                 f"{found.per_s('requests'):,.0f}",
                 f"{found.per_s('output_tokens') / 1e6:,.0f} M",
                 f"{found.per_s('steps'):,.0f}",
