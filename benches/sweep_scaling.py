@@ -1,16 +1,18 @@
 """How much faster a sweep is on two threads than on one: ``python benches/sweep_scaling.py``.
 
-Alternates the two and compares the fastest of each; short runs are the hard case, since all that
-Python does between replays counts. On a machine that does other things too the wall times say
-little. The kernel's own account of each thread then says more: what it ran, what it waited for a
-core, and what it was blocked, which here is waiting for the other thread to let go of the GIL. With
-two free cores the speed-up is 2 x CPU time on one thread / (CPU time on two + blocked).
+Alternates the two, and compares the fastest wall times and the medians of all else. Short runs are
+the hard case, since all that Python does between replays counts. On a machine that does other
+things too the wall times say little. The kernel's own account of each thread then says more: what
+it ran, what it waited for a core, and what it was blocked, which here is waiting for the other
+thread to let go of the GIL. With two free cores the speed-up is
+2 x CPU time on one thread / (CPU time on two + blocked).
 """
 
 import os
 import threading
 import time
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from lachesis.simulation import LoadedTrace
@@ -77,7 +79,11 @@ def main() -> None:
         for threads, spent in taken.items():
             spent.append(spend(cells, loaded, threads))
     best = {
-        threads: Spent(*(min(column) for column in zip(*spent, strict=True)))
+        threads: Spent(
+            min(each.wall_s for each in spent),
+            median(each.run_s for each in spent),
+            median(each.blocked_s for each in spent),
+        )
         for threads, spent in taken.items()
     }
     cores = len(os.sched_getaffinity(0))

@@ -241,3 +241,22 @@ def test_a_run_that_fails_sinks_no_other(lachesis_here, tmp_path):
     assert ended.code == 1
     assert "1 cell run now" in ended.out
     assert contents(Path("out")) == before
+
+
+def test_a_policy_that_was_rewritten_is_noticed(lachesis, tmp_path):
+    policy = tmp_path / "mine.py"
+    source = (
+        "from lachesis.policy import PythonPolicy\n\n\nclass Mine(PythonPolicy):\n"
+        '    """All to flash."""\n\n    def segment_opened(self, segment, node):\n        return "hbf"\n'
+    )
+    policy.write_text(source)
+    (tmp_path / "spec.toml").write_text(
+        '[grid]\ntrace = "tau3-airline"\nload = 2\nturnovers = 2\n'
+        'policy = ["mine:Mine", "hbf-only"]\n'
+    )
+    first = lachesis("sweep", "spec.toml", "-o", "out", "--quiet", cwd=tmp_path)
+    assert first.code == 0, first.err
+    policy.write_text(source.replace("All to flash", "Still all to flash"))
+    again = lachesis("sweep", "spec.toml", "-o", "out", cwd=tmp_path)
+    assert again.code == 2
+    assert "policy file has changed" in again.err
