@@ -247,7 +247,8 @@ def test_a_policy_that_was_rewritten_is_noticed(lachesis, tmp_path):
     policy = tmp_path / "mine.py"
     source = (
         "from lachesis.policy import PythonPolicy\n\n\nclass Mine(PythonPolicy):\n"
-        '    """All to flash."""\n\n    def segment_opened(self, segment, node):\n        return "hbf"\n'
+        '    """All to flash."""\n\n    def segment_opened(self, segment, node):\n'
+        '        return "hbf"\n'
     )
     policy.write_text(source)
     (tmp_path / "spec.toml").write_text(
