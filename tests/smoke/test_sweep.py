@@ -241,3 +241,37 @@ def test_a_run_that_fails_sinks_no_other(lachesis_here, tmp_path):
     assert ended.code == 1
     assert "1 cell run now" in ended.out
     assert contents(Path("out")) == before
+
+
+def test_a_policy_that_was_rewritten_is_noticed(lachesis, tmp_path):
+    policy = tmp_path / "mine.py"
+    source = (
+        "from lachesis.policy import PythonPolicy\n\n\nclass Mine(PythonPolicy):\n"
+        '    """All to flash."""\n\n    def segment_opened(self, segment, node):\n'
+        '        return "hbf"\n'
+    )
+    policy.write_text(source)
+    (tmp_path / "spec.toml").write_text(
+        '[grid]\ntrace = "tau3-airline"\nload = 2\nturnovers = 2\n'
+        'policy = ["mine:Mine", "hbf-only"]\n'
+    )
+    first = lachesis("sweep", "spec.toml", "-o", "out", "--quiet", cwd=tmp_path)
+    assert first.code == 0, first.err
+    policy.write_text(source.replace("All to flash", "Still all to flash"))
+    again = lachesis("sweep", "spec.toml", "-o", "out", cwd=tmp_path)
+    assert again.code == 2
+    assert "policy file has changed" in again.err
+
+
+def test_searches_that_start_from_a_neighbours_load_change_no_byte(lachesis_here, small_log):
+    # Which neighbour has ended first depends on the threads; what is found does not.
+    Path("spec.toml").write_text(
+        '[grid]\ntrace = "small.jsonl"\nload = "auto"\nturnovers = 2\nseed = [1, 2]\n'
+        '"hardware.max_sequences" = [6, 8]\n"slo.ttft_p99_s" = 1.5\n'
+    )
+    for jobs in ("1", "3"):
+        assert lachesis_here("sweep", "spec.toml", "-o", f"out{jobs}", "--jobs", jobs).code == 0
+    assert contents(Path("out1")) == contents(Path("out3"))
+    admitted = read_runs("out1")["admitted_sessions"].to_pylist()
+    assert all(sessions > 1 for sessions in admitted)
+    assert len(set(admitted)) > 1

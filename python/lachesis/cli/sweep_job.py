@@ -37,7 +37,9 @@ def execute_sweep(
             )
         except KeyboardInterrupt:
             if watcher.cells:
-                again = shlex.join(["lachesis", "sweep", specification, "-o", output])
+                words = ["lachesis", "sweep", specification, "-o", output]
+                words += [] if jobs is None else ["--jobs", str(jobs)]
+                again = shlex.join(words if ray is None else [*words, "--ray", ray])
                 sys.stderr.write(
                     f"lachesis: {watcher.ended_cells:,} of {watcher.cells:,} cells are done and "
                     f"kept; go on with: {again}\n"

@@ -36,7 +36,7 @@ def cheapest_split(
     per_session = scenario.load.kind in ("auto", "each")
     candidates: dict[str, list[Run]] = {policy: [] for policy in scenario.policies}
     refused = ""
-    for memory in (*flash_splits(scenario), f"{slots}/{slots}*"):
+    for memory in flash_splits(scenario):
         try:
             runs = scenario.run(memory=memory)
         except InputError as error:

@@ -19,9 +19,10 @@ def smallest_hbm(scenario: Scenario, years: float) -> Answer:
     """For each policy the least HBM a GPU: in stacks, or in GB a stack where the split is given.
 
     Slots that take HBM are taken from flash, so that more HBM need not mean a longer life: splits
-    are tried one by one, from the least HBM up, and the first at which the flash lasts is the
-    answer. With a split that is given only HBM's capacity varies. Years then grow with it, and the
-    answer is bracketed: so much lasts, and a sixty-fourth less does not.
+    are tried one by one, from the least HBM up to the daisy chain, whose slots carry both, and the
+    first at which the flash lasts is the answer. With a split that is given only HBM's capacity
+    varies. Years then grow with it, and the answer is bracketed: so much lasts, and a sixty-fourth
+    less does not.
 
     Args:
         scenario: runs at its load; ``auto`` is what the SLO admits under hbm-first on each memory.
@@ -47,10 +48,10 @@ def smallest_hbm(scenario: Scenario, years: float) -> Answer:
 
 
 def flash_splits(scenario: Scenario) -> list[str]:
-    """The splits of the GPU's slots that carry both tiers, from the least HBM up."""
+    """The splits of the GPU's slots that carry both tiers, from the least HBM to the chain."""
     slots = scenario.settings.hardware.slots
     splits = [MemorySplit.parse(name, slots=slots) for name in split_names(slots)]
-    return [str(split) for split in splits if split.hbf_stacks and not split.chain]
+    return [str(split) for split in splits if split.hbf_stacks]
 
 
 def _by_split(scenario: Scenario, policies: list[str], years: float) -> dict[str, Finding]:

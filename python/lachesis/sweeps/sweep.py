@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lachesis import __version__
 from lachesis.errors import InputError
+from lachesis.policy import choose_policy
 from lachesis.quantities import parse_pairs
 from lachesis.results.directory import (
     LIFETIMES,
@@ -221,7 +222,10 @@ class _Sweep:
 
 def _digest(cells: Sequence[Cell]) -> str:
     """What identifies a sweep: its cells and their policies, in order."""
-    return digest([[cell.id, cell.policies] for cell in cells])
+    # A policy in Python is told by its source as well as by its name.
+    names = dict.fromkeys(name for cell in cells for name in cell.policies)
+    policies = {name: choose_policy(name).engine() for name in names}
+    return digest([policies, [[cell.id, cell.policies] for cell in cells]])
 
 
 def _check_place(place: Path, *, restart: bool) -> None:
@@ -248,7 +252,7 @@ def _earlier(place: Path, sweep_sha256: str) -> Manifest | None:
             path=place,
         )
     if manifest.specification_sha256 != sweep_sha256:
-        rule = "holds results of another specification (or a preset file has changed)"
+        rule = "holds results of another specification (or a preset or policy file has changed)"
         raise InputError(f"{rule}: {ways}", path=place)
     return manifest
 
