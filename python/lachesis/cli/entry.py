@@ -37,7 +37,7 @@ def build_app() -> App:
         console=console(),
         error_console=console(stderr=True),
         group_commands=Group("Commands", sort_key=0),
-        result_action="return_none",
+        result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
     # The texts stand here too, so that the list of commands imports none of them.
@@ -46,6 +46,12 @@ def build_app() -> App:
         name="run",
         help="Replay traces under placement policies; say how long the flash lasts.",
         usage="Usage: lachesis run TRACE... [OPTIONS]",
+    )
+    app.command(
+        "lachesis.cli.sweep:sweep",
+        name="sweep",
+        help="Run a grid of traces, presets, policies, loads and seeds; resume it at will.",
+        usage="Usage: lachesis sweep SPEC.toml -o DIR [OPTIONS]",
     )
     app.command(
         "lachesis.cli.reproduce:reproduce",
@@ -148,7 +154,7 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stdout.reconfigure(errors="replace")
         sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        build_app()(list(arguments), exit_on_error=False, print_error=False)
+        code = build_app()(list(arguments), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
@@ -174,7 +180,7 @@ def execute(arguments: Sequence[str]) -> int:
         if not debug:
             said += " (run with --debug for the traceback)"
         return _fail(said, EXIT_INTERNAL, debug=debug)
-    return os.EX_OK
+    return code if isinstance(code, int) else os.EX_OK
 
 
 def _fail(message: str, code: int, *, debug: bool, prefix: str = "error: ") -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from lachesis.presets.base import convert_preset
@@ -87,16 +89,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             >>> round(Settings.choose(memory="1/7").kv_capacity().hbm_share, 4)
             0.0103
         """
-        return kv_capacity(
-            self.model,
-            self.hardware,
-            self.memory,
-            block_tokens=self.node.block_tokens,
-            gpus=self.node.gpus,
-            activation_reserve_bytes=self.node.activation_reserve_bytes_per_gpu,
-            windowed_kv=self.node.windowed_kv,
-            trim_context_tokens=self.node.trim_context_tokens,
-        )
+        return _capacity_of(self)
+
+
+# A result asks some twenty times for the capacity of the same settings.
+@lru_cache(maxsize=256)
+def _capacity_of(settings: Settings) -> KvCapacity:
+    return kv_capacity(
+        settings.model,
+        settings.hardware,
+        settings.memory,
+        block_tokens=settings.node.block_tokens,
+        gpus=settings.node.gpus,
+        activation_reserve_bytes=settings.node.activation_reserve_bytes_per_gpu,
+        windowed_kv=settings.node.windowed_kv,
+        trim_context_tokens=settings.node.trim_context_tokens,
+    )
 
 
 def with_flash_stack(hardware: HardwarePreset, flash: FlashPreset) -> HardwarePreset:

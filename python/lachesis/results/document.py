@@ -36,22 +36,32 @@ def run_document(
         >>> document["schema"], [run["memory"] for run in document["runs"]]
         (1, ['2/6', '2/6'])
     """
+    return {
+        "schema": SCHEMA_VERSION,
+        "provenance": provenance(comparison, command=command, corpora=corpora),
+        "runs": run_objects(comparison),
+    }
+
+
+def run_objects(comparison: Comparison) -> list[dict[str, Any]]:
+    """One object for each policy, in order, with hashes and the gain over hbm-first."""
     runs = []
     for replay in comparison.replays:
         run = run_object(comparison, replay)
         run["config_sha256"] = config_sha256(comparison, replay)
         run["trace_sha256"] = comparison.trace.sha256
         runs.append(run)
+    add_gains(runs)
+    return runs
+
+
+def add_gains(runs: Sequence[dict[str, Any]]) -> None:
+    """Fill in ``gain_over_hbm_first`` of runs that differ by policy alone."""
     baseline = next((run for run in runs if run["policy"] == BASELINE), None)
     years = None if baseline is None else baseline["hbf_lifetime_years"]
     for run in runs:
         if years is not None and run["hbf_lifetime_years"] is not None:
             run["gain_over_hbm_first"] = run["hbf_lifetime_years"] / years
-    return {
-        "schema": SCHEMA_VERSION,
-        "provenance": provenance(comparison, command=command, corpora=corpora),
-        "runs": runs,
-    }
 
 
 def to_json(document: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ def warnings_on(comparison: Comparison, replay: Replay) -> list[str]:
     """Reasons to trust the numbers less, or to change the question."""
     found = [
         _load_of_none(comparison, replay),
+        _unbounded_load(comparison, replay),
         _slo_missed(comparison, replay),
         _not_settled(comparison, replay),
         _small_corpus(comparison, replay),
@@ -82,6 +83,17 @@ def _load_of_none(comparison: Comparison, replay: Replay) -> str:
     return (
         f"the SLO admits no load: one session alone misses it under {search.policy}; "
         "replayed at 1 session"
+    )
+
+
+def _unbounded_load(comparison: Comparison, replay: Replay) -> str:
+    search = comparison.search_of(replay.policy.name)
+    if search is None or search.bounded:
+        return ""
+    most = f"{comparison.search.most_requests:,.0f} requests"
+    return (
+        f"the SLO admits more than {search.sessions:,} sessions: the search ends where "
+        f"one measurement takes {most}; name a --load"
     )
 
 

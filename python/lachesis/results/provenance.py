@@ -6,6 +6,8 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +17,7 @@ from lachesis import __version__
 from lachesis.presets import LatencyPreset, Preset, Settings
 from lachesis.presets.base import value_at
 from lachesis.presets.overrides import USER_SOURCE
-from lachesis.simulation import Comparison, LoadSearch, Plan, Replay
+from lachesis.simulation import Comparison, Load, LoadSearch, Plan, Replay, SearchPrecision
 from lachesis.traces import Trace
 
 #: What is true of every built-in corpus so far; the figures stand in ``traces/README.md``.
@@ -26,7 +28,8 @@ CORPUS_STATEMENT = (
     "traces/README.md says figure by figure what is met and what is missed"
 )
 _CALIBRATED = "calibrated"
-_PARTS = ("model", "hardware", "flash", "latency", "slo", "node")
+#: The parts of `lachesis.presets.Settings` that are presets, in their order.
+PARTS = ("model", "hardware", "flash", "latency", "slo", "node")
 
 
 def provenance(
@@ -58,7 +61,7 @@ def provenance(
             }
             for replay in comparison.replays
         },
-        "searches": [_search(search) for search in comparison.searches],
+        "searches": [search_object(search) for search in comparison.searches],
     }
 
 
@@ -107,18 +110,39 @@ def config_sha256(comparison: Comparison, replay: Replay | None = None) -> str:
     """
     replays = comparison.replays if replay is None else (replay,)
     decided = {
-        "presets": {part: _values(getattr(comparison.plan.settings, part)) for part in _PARTS},
-        "memory": str(comparison.plan.settings.memory),
-        "options": options(comparison),
+        **plan_values(comparison.plan, comparison.asked_load, comparison.search),
         "policies": [each.policy.engine() for each in replays],
     }
-    canonical = json.dumps(decided, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return digest(decided)
+
+
+def plan_values(plan: Plan, load: Load, search: SearchPrecision) -> dict[str, Any]:
+    """Every value that decides a run, its trace and its policy apart."""
+    return {
+        "presets": _preset_values(plan.settings),
+        "memory": str(plan.settings.memory),
+        "options": _plan_options(plan, load, search),
+    }
+
+
+def digest(values: object) -> str:
+    """SHA-256 of a value's canonical JSON, in hex."""
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return sha256(canonical.encode()).hexdigest()
+
+
+# Many runs share their presets.
+@lru_cache(maxsize=64)
+def _preset_values(settings: Settings) -> dict[str, dict[str, Any]]:
+    return {part: _values(getattr(settings, part)) for part in PARTS}
 
 
 def options(comparison: Comparison) -> dict[str, Any]:
     """What decides a run beside presets and policies."""
-    plan, load = comparison.plan, comparison.asked_load
+    return _plan_options(comparison.plan, comparison.asked_load, comparison.search)
+
+
+def _plan_options(plan: Plan, load: Load, search: SearchPrecision) -> dict[str, Any]:
     return {
         "seed": plan.seed,
         "load": load.kind,
@@ -130,18 +154,19 @@ def options(comparison: Comparison) -> dict[str, Any]:
         "precision": plan.stopping.precision,
         "turnovers": plan.stopping.turnovers,
         "horizon_s": plan.stopping.horizon_s,
+        "search": asdict(search) if load.kind in ("auto", "each") else None,
     }
 
 
 def preset_names(settings: Settings) -> dict[str, str]:
     """The preset that each part started from, and the memory split."""
-    names = {part: getattr(settings, part).name for part in _PARTS}
+    names = {part: getattr(settings, part).name for part in PARTS}
     return {**names, "memory": str(settings.memory)}
 
 
 def values_from(settings: Settings, start: str) -> Iterator[dict[str, Any]]:
     """Values of the presets whose source begins with `start`: key, value and source."""
-    for part in _PARTS:
+    for part in PARTS:
         preset: Preset = getattr(settings, part)
         values = _values(preset)
         for field, source in preset.sources:
@@ -167,10 +192,12 @@ def _calibrated(plan: Plan) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def _search(search: LoadSearch) -> dict[str, Any]:
+def search_object(search: LoadSearch) -> dict[str, Any]:
+    """A search for a load: the policy, what was admitted, and every load tried."""
     return {
         "policy": search.policy,
         "admitted_sessions": search.sessions,
+        "bounded": search.bounded,
         "tried": [{"sessions": sessions, "passes": passes} for sessions, passes in search.tried],
     }
 

@@ -35,7 +35,7 @@ def timeline_table(comparison: Comparison) -> pa.Table:
     tier's ``occupancy`` counts every block that is not free; ``held_bytes`` by class leave out what
     running requests have drawn since their admission. A run shorter than two windows has no row.
     """
-    return pa.concat_tables([_of_one(comparison, replay) for replay in comparison.replays])
+    return pa.concat_tables([timeline_of(comparison, replay) for replay in comparison.replays])
 
 
 def write_timeline(comparison: Comparison, path: str) -> None:
@@ -45,7 +45,8 @@ def write_timeline(comparison: Comparison, path: str) -> None:
         pq.write_table(table, scratch, compression="zstd")
 
 
-def _of_one(comparison: Comparison, replay: Replay) -> pa.Table:
+def timeline_of(comparison: Comparison, replay: Replay) -> pa.Table:
+    """The rows of one policy's run, as `timeline_table` has them."""
     settings = comparison.plan.settings
     rows = replay.measured["timeline"]
     window_s = np.diff(rows["time_s"])

@@ -9,26 +9,30 @@ from lachesis.simulation.compare import (
     Watcher,
     compare,
 )
-from lachesis.simulation.plan import SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulation.loaded_trace import LoadedTrace
+from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
 from lachesis.simulation.run import Observer, Replay, replay
 from lachesis.simulation.run_options import RunOptions
-from lachesis.simulation.search import SearchResult, largest_load
+from lachesis.simulation.search import SearchResult, Strain, largest_load
+from lachesis.simulation.search_precision import SearchPrecision
 from lachesis.simulation.workload import to_workload
 
 __all__ = [
     "BASELINE",
     "DEFAULT_POLICIES",
-    "SEARCH_STOPPING",
     "Comparison",
     "Load",
     "LoadSearch",
+    "LoadedTrace",
     "Observer",
     "Plan",
     "Replay",
     "RunOptions",
+    "SearchPrecision",
     "SearchResult",
     "Stopping",
+    "Strain",
     "Watcher",
     "compare",
     "device_years",

@@ -10,21 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
-
-import numpy as np
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
-from lachesis.simulation.plan import NEAR_STOPPING, SEARCH_STOPPING, Load, Plan, Stopping
+from lachesis.simulation.loaded_trace import LoadedTrace
+from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.run import Observer, Replay, replay
-from lachesis.simulation.search import largest_load
-from lachesis.simulation.spawn_scores import spawn_scores
-from lachesis.simulation.workload import in_workload_order, to_workload, workload_columns
-from lachesis.traces.schema import SegmentClass
+from lachesis.simulation.search import Strain, largest_load
+from lachesis.simulation.search_precision import SearchPrecision
 from lachesis.traces.trace import Trace
 
 BASELINE = "hbm-first"
@@ -58,11 +53,13 @@ class LoadSearch:
         policy: under which it was searched for.
         sessions: the largest load that passes; 0 if one session fails already.
         tried: loads and whether they pass, in the order tried.
+        bounded: whether a larger load was found to fail; else the search ended at `sessions`.
     """
 
     policy: str
     sessions: int
     tried: tuple[tuple[int, bool], ...]
+    bounded: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,6 +71,7 @@ class Comparison:
     asked_load: Load
     replays: tuple[Replay, ...]
     searches: tuple[LoadSearch, ...]
+    search: SearchPrecision = field(default_factory=SearchPrecision)
 
     def search_of(self, policy: str) -> LoadSearch | None:
         """The search whose load a policy was replayed at; None where the load was given."""
@@ -82,28 +80,35 @@ class Comparison:
 
 
 def compare(
-    trace: Trace,
+    trace: Trace | LoadedTrace,
     plan: Plan,
     policies: Sequence[str] = DEFAULT_POLICIES,
     load: Load | None = None,
     *,
     threads: int = 1,
     watcher: Watcher | None = None,
+    search: SearchPrecision | None = None,
+    guess: int | None = None,
+    stop: threading.Event | None = None,
 ) -> Comparison:
     """Replay a trace under several policies.
 
     Args:
-        trace: what is replayed; `lachesis.traces.concat` joins several.
+        trace: what is replayed; `lachesis.traces.concat` joins several. Give comparisons of one
+            trace a `LoadedTrace`, and they share its workload and scores.
         plan: presets, seed, stopping.
         policies: names, each once.
         load: as asked for; ``auto`` if None.
         threads: policies replayed at the same time; changes no result.
         watcher: hears about progress.
+        search: how finely loads are searched for.
+        guess: a load to start the search from, such as a neighbour's; changes no result.
+        stop: ends the comparison when another thread sets it, as Ctrl-C does.
 
     Raises:
         InputError: an unknown policy, one named twice, or whatever `replay` and `largest_load`
             refuse.
-        KeyboardInterrupt: Ctrl-C; all threads have stopped by then.
+        KeyboardInterrupt: Ctrl-C, or `stop` was set; all threads have stopped by then.
 
     Example:
         >>> from lachesis.presets import Settings
@@ -123,12 +128,18 @@ def compare(
             raise InputError("must be named once", field="policy", value=name)
     if threads < 1:
         raise InputError("must be at least 1", field="threads", value=threads)
-    stage = _Stage(trace, plan, watcher or Watcher(), asked=asked)
+    loaded = trace if isinstance(trace, LoadedTrace) else LoadedTrace(trace)
+    stage = _Stage(loaded, plan, watcher or Watcher(), asked=asked, outside=stop)
+    precision = search or SearchPrecision()
+
+    def searched(name: str) -> LoadSearch:
+        return stage.search(name, precision, guess)
+
     searches: list[LoadSearch] = []
     if asked.kind == "auto":
-        searches = [stage.search(BASELINE)]
+        searches = [searched(BASELINE)]
     elif asked.kind == "each":
-        searches = stage.each(stage.search, policies, threads)
+        searches = stage.each(searched, policies, threads)
     admitted = {search.policy: search.sessions for search in searches}
 
     def replay_at_load(name: str) -> Replay:
@@ -138,24 +149,28 @@ def compare(
         return stage.replay(name, Load("closed", max(1, sessions)))
 
     replays = stage.each(replay_at_load, policies, threads)
-    return Comparison(trace, plan, asked, tuple(replays), tuple(searches))
+    return Comparison(loaded.trace, plan, asked, tuple(replays), tuple(searches), precision)
 
 
 class _Stage:
     """What all replays of a comparison share: workload, price of a step, and a way to stop."""
 
-    def __init__(self, trace: Trace, plan: Plan, watcher: Watcher, *, asked: Load) -> None:
-        self.trace = trace
+    def __init__(
+        self,
+        loaded: LoadedTrace,
+        plan: Plan,
+        watcher: Watcher,
+        *,
+        asked: Load,
+        outside: threading.Event | None = None,
+    ) -> None:
+        self.loaded = loaded
         self.plan = plan
         self.watcher = watcher
-        self.workload = to_workload(
-            trace, recorded=asked.kind == "recorded", longest_gap_s=asked.longest_gap_s
-        )
-        self.cost = plan.cost()
-        self.names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
         self.stop = threading.Event()
-        self.scoring = threading.Lock()
-        self.scores_by: dict[str, NDArray[np.float64]] = {}
+        self.outside = outside
+        self.workload = loaded.workload(asked)
+        self.cost = plan.cost()
 
     def each(
         self, work: Callable[[Item], Result], items: Sequence[Item], threads: int
@@ -177,21 +192,28 @@ class _Stage:
                 raise
             return [future.result() for future in futures]
 
-    def search(self, name: str) -> LoadSearch:
+    def search(self, name: str, precision: SearchPrecision, guess: int | None) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
+        slo = self.plan.settings.slo
+        requests_per_session = self.workload.requests / self.workload.sessions
 
-        def measured(stopping: Stopping) -> Callable[[int], bool]:
-            plan = self.plan.with_stopping(stopping)
-
-            def passes(sessions: int) -> bool:
+        def measured(stopping: Callable[[int, float], Stopping]) -> Callable[[int], Strain]:
+            def strain(sessions: int) -> Strain:
+                plan = self.plan.with_stopping(stopping(sessions, requests_per_session))
                 outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
                 self.watcher.load_tried(name, sessions, outcome.meets_slo)
-                return outcome.meets_slo
+                return outcome.strain(slo)
 
-            return passes
+            return strain
 
-        result = largest_load(measured(SEARCH_STOPPING), near=measured(NEAR_STOPPING))
-        return LoadSearch(name, result.sessions, tuple(result.tried.items()))
+        result = largest_load(
+            measured(precision.deciding),
+            near=measured(precision.near),
+            precision=precision,
+            requests_per_session=requests_per_session,
+            guess=guess,
+        )
+        return LoadSearch(name, result.sessions, tuple(result.tried.items()), result.bounded)
 
     def replay(self, name: str, load: Load) -> Replay:
         """One policy's run."""
@@ -213,47 +235,11 @@ class _Stage:
             policy,
             load,
             cost=self.cost,
-            scores=self.scores_for(policy),
-            source=self.trace.source,
-            session_names=self.names,
+            scores=self.loaded.scores_for(policy, self.plan.settings.latency),
+            source=self.loaded.trace.source,
+            session_names=self.loaded.session_names,
             observe=observe,
         )
-
-    def scores_for(self, policy: Policy) -> NDArray[np.float64] | None:
-        """The scores that a policy ranks workers by; None for one that does not."""
-        if policy.python is None:
-            return None if policy.ranking is None else self.scores(policy.ranking.by)
-        predicted = self.scores("predicted") if policy.python.needs_scores else None
-        with self.scoring:
-            if policy.name not in self.scores_by:
-                rows = spawn_scores(policy, self.trace, self.plan.settings.latency)
-                self.scores_by[policy.name] = in_workload_order(self.trace, rows)
-            scores = self.scores_by[policy.name]
-        return scores if predicted is None else np.where(np.isnan(scores), predicted, scores)
-
-    def sessions_with_workers(self) -> int:
-        """Sessions that have a worker segment."""
-        segments = self.trace.segments
-        workers = segments.filter(pc.equal(segments["class"], SegmentClass.WORKER))
-        return len(pc.unique(workers["session"]))
-
-    def scores(self, by: str) -> NDArray[np.float64]:
-        """A lifetime a segment of the workload, for policies that rank workers; made once."""
-        with self.scoring:
-            if by not in self.scores_by:
-                # Only ranking needs the reference clock and scikit-learn.
-                from lachesis.predict import Kind, segment_scores, true_lifetimes
-
-                latency = self.plan.settings.latency
-                if by == "true":
-                    rows = true_lifetimes(self.trace, latency=latency)
-                elif self.sessions_with_workers() > 1:
-                    rows = segment_scores(self.trace, Kind.RIDGE, latency=latency)
-                else:
-                    # No other session can teach a model: all workers rank equal.
-                    rows = segment_scores(self.trace, Kind.ONLINE, latency=latency)
-                self.scores_by[by] = in_workload_order(self.trace, rows)
-            return self.scores_by[by]
 
     def policy(self, name: str, load: Load) -> Policy:
         """The policy, with what it fixes beforehand from the trace and the load."""
@@ -263,7 +249,9 @@ class _Stage:
         # Only this policy needs the classification of reads, which takes a pass over the spans.
         from lachesis.policy.ratio import fix_threshold
 
-        return fix_threshold(policy, self.trace, self.plan.settings, self.live_sessions(load))
+        return fix_threshold(
+            policy, self.loaded.trace, self.plan.settings, self.live_sessions(load)
+        )
 
     def live_sessions(self, load: Load) -> int:
         """Sessions alive on the node: given, or by Little's law from the rate of arrivals."""
@@ -271,16 +259,9 @@ class _Stage:
             return load.sessions
         rate_per_s = load.sessions_per_s
         if load.kind == "recorded":
-            rate_per_s = _recorded_rate_per_s(self.trace, load.longest_gap_s)
+            rate_per_s = self.loaded.recorded_rate_per_s(load.longest_gap_s)
         return max(1, round(rate_per_s * self.plan.ramp_s(self.workload)))
 
     def _unless_stopped(self, *_: object) -> None:
-        if self.stop.is_set():
+        if self.stop.is_set() or (self.outside is not None and self.outside.is_set()):
             raise KeyboardInterrupt
-
-
-def _recorded_rate_per_s(trace: Trace, longest_gap_s: float) -> float:
-    """Sessions a second over the time that the starts span, long gaps cut."""
-    starts_s = workload_columns(trace, recorded=True, longest_gap_s=longest_gap_s)
-    span_s = float(starts_s["session_start_s"].max())
-    return len(trace) / span_s if span_s > 0.0 else 0.0

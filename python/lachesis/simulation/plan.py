@@ -16,7 +16,7 @@ from lachesis.presets import Settings
 from lachesis.simulation.pricing import step_cost
 from lachesis.simulation.workload import TOOL_CLASSES
 
-SESSIONS_MAX = 2**24
+SESSIONS_MAX = 2**20
 BLOCKS_MAX = 2**31
 
 
@@ -105,12 +105,6 @@ class Stopping:
             "horizon_s": self.horizon_s,
             "fail_fast": self.fail_fast,
         }
-
-
-#: Measurements for the SLO search, of the same length at every load so that loads compare: a short
-#: one to get near the answer, and the one that decides.
-NEAR_STOPPING = Stopping(turnovers=1.5, warm_up_turnovers=1.0, fixed=True, fail_fast=True)
-SEARCH_STOPPING = Stopping(turnovers=6.0, warm_up_turnovers=2.0, fixed=True, fail_fast=True)
 
 
 @dataclass(frozen=True)

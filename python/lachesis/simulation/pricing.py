@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from lachesis import _engine
@@ -21,11 +22,17 @@ def step_cost(settings: Settings, step_time_s: float | None = None) -> _engine.S
         >>> cost.context_ps  # 12 full layers x 2 x 8 heads x 128 values x 2 bytes at 12.8 TB/s
         3840
     """
-    slots = settings.hardware.max_sequences
     with engine_errors("pricing"):
-        if step_time_s is not None:
-            return _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)
-        return _engine.price(model_shape(settings.model, settings), gpu_rates(settings), slots)
+        return _price(settings, step_time_s)
+
+
+# A sweep asks for the price of the same settings once a cell.
+@lru_cache(maxsize=64)
+def _price(settings: Settings, step_time_s: float | None) -> _engine.StepCost:
+    slots = settings.hardware.max_sequences
+    if step_time_s is not None:
+        return _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)
+    return _engine.price(model_shape(settings.model, settings), gpu_rates(settings), slots)
 
 
 def stored_bytes_per_token(settings: Settings) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 
 from lachesis import _engine
 from lachesis.policy import Policy
+from lachesis.presets import SloPreset
 from lachesis.simulation.faults import engine_errors
 from lachesis.simulation.plan import Load, Plan
+from lachesis.simulation.search import Strain
 
 #: Hears simulated seconds, requests ended, and the share of the run that is done.
 Observer = Callable[[float, int, float], object]
@@ -40,6 +43,12 @@ class Replay:
             and window["over_ttft"] * 100 <= window["timed_ttft"]
             and window["over_tpot"] * 100 <= window["timed_tpot"]
         )
+
+    def strain(self, slo: SloPreset) -> Strain:
+        """How near the run comes to the limits of the SLO that it was measured with."""
+        pairs = (("ttft_p99_s", slo.ttft_p99_s), ("tpot_p99_s", slo.tpot_p99_s))
+        shares = [self.measured[name] / limit_s for name, limit_s in pairs if self.measured[name]]
+        return Strain(self.meets_slo, max(shares, default=math.inf))
 
 
 def replay(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields
 
 from lachesis.errors import InputError
+from lachesis.policy import choose_policy
 from lachesis.presets import Settings, apply_override_file, apply_overrides
 from lachesis.quantities import parse_seconds, parse_share
 from lachesis.simulation.plan import Plan, Stopping
@@ -75,6 +76,11 @@ class RunOptions:
             raise InputError(
                 f"must be from 1 to {_TURNOVERS_MAX:.0f}", field="--turnovers", value=self.turnovers
             )
+        if self.cold and not self._starts_matter():
+            raise InputError(
+                "has no effect: every policy of this run frees at boundaries, and starts empty",
+                field="--cold",
+            )
         stopping = Stopping(
             precision=parse_share(self.precision, "--precision"),
             turnovers=self.turnovers,
@@ -87,6 +93,13 @@ class RunOptions:
             aged=not self.cold,
             stopping=stopping,
         )
+
+    def _starts_matter(self) -> bool:
+        """Whether anything is replayed that could start from an aged memory."""
+        # The search for the load replays hbm-first.
+        if self.load.strip() == "auto" or not self.policies:
+            return True
+        return not all(choose_policy(name).frees_at_boundaries for name in self.policies)
 
     def settings(self) -> Settings:
         """The presets with every change applied: the file, the named options, ``--set``.

@@ -1,28 +1,50 @@
 """The largest load that the SLO admits.
 
-A load N is the answer if N passes and N + 1 fails, at one seed and one length of measurement.
-Responses are monotone but for noise. A short measurement, by doubling and bisection, says where
-about the answer lies; the measurement that decides then looks there, by widening and bisection, for
-an N that passes while N + 1 fails; and because noise makes several of them, the search steps down
-from there until three loads in a row pass, and takes the smallest such N that it met.
+A load N is the answer if N passes and N + 1 fails, at one seed; where noise makes several of them,
+it is the smallest. The search spends its time where the answer lies:
 
-From 2,048 sessions on, loads are looked at in steps of a 1,024th part: finer ones measure nothing.
+1. Short measurements, by interpolation on the strain, say where about that is.
+2. From there down to a load that is safe: its strain lies below 1 by more than noise explains. Then
+   up, over every load of a grid (all below 128 sessions, then 32 to 64 an octave), to the first
+   that fails.
+3. By bisection between that load and the one before it.
+
+Where the search starts decides how long it takes, and not what it finds: every start goes down to a
+safe load, below which none fails but by a noise of more than three and a half standard deviations.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lachesis.errors import InputError
-from lachesis.simulation.plan import SESSIONS_MAX
+from lachesis.simulation.search_precision import SearchPrecision
 
-#: Passing loads in a row below the bisection's answer that end the look for a smaller one.
-_QUIET = 3
-#: How near the short measurement goes, and how far around it the deciding one looks first.
-_NEAR = 32
-#: Loads are told apart to this part of themselves.
-_RESOLUTION = 1024
+#: How strain grows with the load where nothing better is known: as a power of it (0.5 is what
+#: `multi-agent` has near its tight limit).
+_SLOPE = 0.5
+#: The farthest that one short measurement's answer sends the next, as a factor; less from so many
+#: sessions on, since a measurement far past the answer takes the longest of all.
+_FARTHEST = 8.0
+_FARTHEST_OF_MANY, _MANY = 3.0, 4096
+#: Short measurements end when they are as near as this, or after so many.
+_NEAR = 0.02
+_NEAR_PROBES = 12
+
+
+@dataclass(frozen=True)
+class Strain:
+    """What a measurement says about a load.
+
+    Attributes:
+        passes: whether the load meets the SLO, by exact counts.
+        value: the larger of p99 TTFT and p99 TPOT over its limit; infinite if no request ended.
+    """
+
+    passes: bool
+    value: float
 
 
 @dataclass
@@ -31,93 +53,173 @@ class SearchResult:
 
     Attributes:
         sessions: the largest load that passes; 0 if one session fails already.
+        bounded: whether a larger load was found to fail; else the search ended at the most that its
+            precision allows.
         tried: every load that the deciding measurement tried, with its verdict, in order.
     """
 
     sessions: int
+    bounded: bool = True
     tried: dict[int, bool] = field(default_factory=dict)
 
 
 def largest_load(
-    passes: Callable[[int], bool], *, near: Callable[[int], bool] | None = None, guess: int = 64
+    measure: Callable[[int], Strain],
+    *,
+    near: Callable[[int], Strain] | None = None,
+    precision: SearchPrecision | None = None,
+    requests_per_session: float = 1.0,
+    guess: int | None = None,
 ) -> SearchResult:
-    """Find the smallest N such that N passes and N + 1 fails, near the first such found.
+    """Find the smallest N such that N passes and N + 1 fails.
 
     Args:
-        passes: whether a load meets the SLO; called once a load.
-        near: the same, measured shorter, to get near the answer; `passes` if left out.
-        guess: where to start.
+        measure: the measurement that decides; called once a load.
+        near: a shorter one, to get near the answer; `measure` if left out.
+        precision: grid, noise and end of the search.
+        requests_per_session: mean of the workload, by which the search ends.
+        guess: where to start; decides nothing but the time that it takes.
 
     Raises:
-        InputError: no load up to 2^24 sessions fails, so that the SLO does not bound the load.
+        InputError: the guess is below 1.
 
     Example:
-        >>> largest_load(lambda sessions: sessions <= 300).sessions
-        300
+        >>> answer = largest_load(lambda sessions: Strain(sessions <= 300, sessions / 300))
+        >>> answer.sessions, answer.bounded
+        (300, True)
     """
-    if near is not None:
-        guess = _bisect(near, guess, lambda low: max(1, low // _NEAR))[0]
-    tried: dict[int, bool] = {}
-
-    def admits(sessions: int) -> bool:
-        if sessions not in tried:
-            tried[sessions] = sessions == 0 or passes(sessions)
-        return tried[sessions]
-
-    widen = max(1, guess // _NEAR) if near is not None else None
-    low, step = _bisect(admits, max(1, guess), lambda low: max(1, low // _RESOLUTION), widen)
-    low = _step_down(admits, low, step)
-    tried.pop(0, None)
-    return SearchResult(low, tried)
+    if guess is not None and guess < 1:
+        raise InputError("must be at least 1 session", field="guess", value=guess)
+    precision = SearchPrecision() if precision is None else precision
+    search = _Search(measure, precision, requests_per_session)
+    if near is None:
+        near = search.strain
+    about = _approach(near, min(guess or precision.first, search.most), search.most)
+    answer = search.decide(about)
+    return SearchResult(answer, search.bounded, search.tried)
 
 
-def _bisect(
-    admits: Callable[[int], bool],
-    guess: int,
-    resolution: Callable[[int], int],
-    widen: int | None = None,
-) -> tuple[int, int]:
-    """A passing load with a failing one `resolution` above it, and that distance."""
-    low, high = _bracket(admits, guess, widen)
-    while high - low > resolution(low):
-        middle = (low + high) // 2
-        if admits(middle):
-            low = middle
+class _Search:
+    """The deciding measurements of one search."""
+
+    def __init__(
+        self,
+        measure: Callable[[int], Strain],
+        precision: SearchPrecision,
+        requests_per_session: float,
+    ) -> None:
+        self._measure = measure
+        self._precision = precision
+        self._requests_per_session = requests_per_session
+        self._found: dict[int, Strain] = {}
+        self.most = precision.most_sessions(requests_per_session)
+        self.bounded = True
+
+    @property
+    def tried(self) -> dict[int, bool]:
+        """Verdicts by load, in the order tried."""
+        return {sessions: strain.passes for sessions, strain in self._found.items()}
+
+    def strain(self, sessions: int) -> Strain:
+        """The deciding measurement of a load, made once."""
+        if sessions not in self._found:
+            self._found[sessions] = self._measure(sessions)
+        return self._found[sessions]
+
+    def decide(self, about: float) -> int:
+        """The answer, looked for around `about` sessions."""
+        low = self._safe(about)
+        high = self._step_up(low)
+        while self.strain(high).passes:
+            if high >= self.most:
+                self.bounded = False
+                return high
+            low, high = high, self._step_up(high)
+        while high - low > self._precision.finest_step(low):
+            middle = (low + high) // 2
+            if self.strain(middle).passes:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def _step_up(self, sessions: int) -> int:
+        return min(self.most, sessions + self._precision.grid_step(sessions))
+
+    def _safe(self, about: float) -> int:
+        """A load of the grid that passes by more than noise explains, and not by far; or 0."""
+        margin = self._margin(about)
+        low, high = 0, math.inf
+        sessions = self._on_grid(about * (1.0 - margin) ** (1.0 / _SLOPE))
+        while low < sessions < high:
+            strain = self.strain(sessions)
+            margin = self._margin(sessions)
+            aim = sessions * (1.0 - margin) / max(strain.value, 1e-3)
+            if not strain.passes or strain.value > 1.0 - margin:
+                high = sessions
+                step = self._precision.grid_step(sessions)
+                aim = min(sessions - step, max(sessions / _FARTHEST, aim))
+            else:
+                low = sessions
+                if strain.value > 1.0 - 2.5 * margin:
+                    break
+                aim = min(sessions * _FARTHEST, aim)
+            sessions = self._on_grid(aim)
+        return low
+
+    def _margin(self, sessions: float) -> float:
+        return self._precision.margin(sessions, self._requests_per_session)
+
+    def _on_grid(self, sessions: float) -> int:
+        """The load of the grid at or below, from 0 to the most."""
+        whole = int(max(0.0, min(sessions, self.most)))
+        step = self._precision.grid_step(whole)
+        return whole // step * step
+
+
+def _approach(near: Callable[[int], Strain], sessions: int, most: int) -> float:
+    """About where strain is 1, by short measurements and interpolation of its logarithm."""
+    below: tuple[int, float] | None = None
+    above: tuple[int, float] | None = None
+    slope = _SLOPE
+    for _ in range(_NEAR_PROBES):
+        strain = near(sessions)
+        value = min(max(strain.value, 1e-3), 1e3)
+        if strain.passes:
+            if sessions == most:
+                return most
+            if below is not None and value > below[1]:
+                slope = math.log(value / below[1]) / math.log(sessions / below[0])
+                slope = min(1.5, max(0.1, slope))
+            below = (sessions, min(value, 1.0))
         else:
-            high = middle
-    return low, high - low
+            if sessions == 1:
+                return 1.0
+            above = (sessions, max(value, 1.0))
+        if abs(value - 1.0) <= _NEAR:
+            return float(sessions * value ** (-1.0 / _SLOPE))
+        following = _between(below, above, slope, most)
+        if following in {sessions, below and below[0], above and above[0]}:
+            break
+        sessions = following
+    return float(below[0] if below else sessions)
 
 
-def _bracket(admits: Callable[[int], bool], guess: int, widen: int | None) -> tuple[int, int]:
-    """A passing and a failing load around the guess: by doubling, or by steps that double."""
-    if admits(guess):
-        low, step = guess, widen or guess
-        while admits(low + step):
-            low, step = low + step, step * 2
-            if low >= SESSIONS_MAX:
-                raise InputError(
-                    f"no load up to {SESSIONS_MAX} sessions fails: the SLO does not bound it",
-                    field="load",
-                    value="auto",
-                )
-        return low, low + step
-    high, step = guess, widen or max(1, guess // 2)
-    while high > 1 and not admits(max(1, high - step)):
-        high = max(1, high - step)
-        step = step * 2 if widen else max(1, high // 2)
-    return (0, 1) if high == 1 else (max(1, high - step), high)
-
-
-def _step_down(admits: Callable[[int], bool], low: int, step: int) -> int:
-    """A smaller N with N passing and N + 1 failing, where noise has left one just below."""
-    sessions, quiet = low, 0
-    while sessions > step and quiet < _QUIET:
-        sessions -= step
-        if admits(sessions):
-            quiet += 1
-        else:
-            quiet = 0
-            while sessions > 0 and not admits(sessions):
-                sessions = max(0, sessions - step)
-            low = sessions
-    return low
+def _between(
+    below: tuple[int, float] | None, above: tuple[int, float] | None, slope: float, most: int
+) -> int:
+    """The next load to measure: inside what is known, or beyond its end."""
+    if below is None or above is None:
+        known, value = below or above or (1, 1.0)
+        farthest = _FARTHEST if known < _MANY else _FARTHEST_OF_MANY
+        factor: float = min(farthest, max(1 / _FARTHEST, (1.0 / value) ** (1.0 / slope)))
+        # Past the answer rather than just before it, so that it is bracketed soon.
+        factor *= 1.02 if above is None else 0.98
+        return min(most, max(1, round(known * factor)))
+    (low, low_value), (high, high_value) = below, above
+    share = 0.5
+    # Where TTFT explodes there is nothing to interpolate.
+    if low_value < 1.0 < high_value < 1.5:
+        share = math.log(1.0 / low_value) / math.log(high_value / low_value)
+    middle: float = low * (high / low) ** min(0.9, max(0.1, share))
+    return min(high - 1, max(low + 1, round(middle)))

@@ -106,6 +106,17 @@ def test_tokens_become_bytes_and_what_was_written_again_is_among_them(trace: Tra
     assert run["hbm_capacity_share"] == 22_888 / (22_888 + 936_837)
 
 
+def test_a_search_that_found_no_end_says_so(trace: Trace) -> None:
+    search = LoadSearch("hbm-first", 8, ((8, True),), bounded=False)
+    compared = comparison(
+        trace, [("hbm-first", measured())], asked=Load("auto"), searches=(search,)
+    )
+    (run,) = runs_of(compared)
+    assert any("admits more than 8 sessions" in warning for warning in run["warnings"])
+    searches = run_document(compared)["provenance"]["searches"]
+    assert searches[0]["bounded"] is False
+
+
 def test_device_years_follow_from_rate_capacity_cycles_and_amplification(trace: Trace) -> None:
     (run,) = runs_of(comparison(trace, [("hbm-first", measured())]))
     rate = 1050 * BYTES_PER_TOKEN / WINDOW_S / GPUS
@@ -223,6 +234,7 @@ def test_a_load_of_none_is_a_result(trace: Trace) -> None:
         {
             "policy": "hbm-first",
             "admitted_sessions": 0,
+            "bounded": True,
             "tried": [{"sessions": 64, "passes": False}, {"sessions": 1, "passes": False}],
         }
     ]

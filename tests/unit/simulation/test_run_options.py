@@ -65,3 +65,12 @@ def test_a_limit_that_breaks_a_rule_is_named_by_its_option() -> None:
         RunOptions(traces=("a",), tpot="100d").settings()
     with pytest.raises(InputError, match="--slo = loose, names both limits"):
         RunOptions(traces=("a",), slo="loose", ttft="1s").settings()
+
+
+def test_a_cold_start_is_refused_where_nothing_could_start_aged() -> None:
+    freeing = {"traces": ("tau3",), "policies": ("hbf-only", "lachesis"), "cold": True}
+    with pytest.raises(InputError, match="--cold"):
+        RunOptions(**freeing, load="8").plan()
+    assert not RunOptions(**freeing).plan().aged
+    assert not RunOptions(**{**freeing, "policies": ("hbm-first",)}, load="8").plan().aged
+    assert not RunOptions(traces=("tau3",), cold=True, load="8").plan().aged

@@ -169,8 +169,8 @@ impl Config {
             Load::Closed { sessions: 0, .. } => {
                 return rule("load", "0".into(), "must be at least 1 session");
             }
-            Load::Closed { sessions, .. } if sessions > 1 << 24 => {
-                return rule("load", sessions.to_string(), "must be at most 16777216 sessions");
+            Load::Closed { sessions, .. } if sessions > 1 << 20 => {
+                return rule("load", sessions.to_string(), "must be at most 1048576 sessions");
             }
             Load::Poisson { sessions_per_s } if !(1e-6..=1e6).contains(&sessions_per_s) => {
                 return rule(

@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::event::{Timer, TimerKind};
 use crate::kv::SegmentId;
 use crate::policy::SegmentFacts;
-use crate::scheduler::Waiting;
+use crate::scheduler::{Load, Waiting};
 use crate::units::{NEVER, Picos, index};
 use crate::workload::{ClosedBy, NONE, Use};
 
-/// More live sessions than this say that arrivals outrun the node, and would fill the machine's memory.
+/// More live sessions than this say that arrivals outrun the node, and would fill the machine's memory;
+/// a closed load names its sessions itself.
 const MOST_LIVE_SESSIONS: u32 = 1 << 18;
 
 /// An instant so much later, within the clock's range.
@@ -36,7 +37,8 @@ impl Engine<'_> {
     pub(super) fn start_sessions(&mut self, time: Picos) -> Result<()> {
         while let Some((draw, session)) = self.arrivals.take(time, self.workload) {
             let fewest = self.gpus().min_by_key(|&gpu| self.live_sessions[usize::from(gpu)]).unwrap_or(0);
-            if self.instances.live >= MOST_LIVE_SESSIONS {
+            let is_open = !matches!(self.config.load, Load::Closed { .. });
+            if is_open && self.instances.live >= MOST_LIVE_SESSIONS {
                 return Err(Error::Overrun { live: self.instances.live });
             }
             self.live_sessions[usize::from(fewest)] += 1;

@@ -1,0 +1,188 @@
+"""A directory of results: where everything lies in it, and its manifest.
+
+::
+
+    DIR/manifest.json          what was asked, what is done, all timings, traces, preset sources
+    DIR/specification.toml     the specification, as given
+    DIR/runs/NNNNN.parquet     one file a shard, one row a run
+    DIR/timelines/NNNNN.parquet   runs over time, where the specification asks for them
+    DIR/lifetimes.parquet      by trace and class, how long segments live and how much they hold
+
+Equal specifications give equal bytes in all but the manifest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lachesis.errors import InputError
+from lachesis.results.files import replaced, write_text
+from lachesis.results.rows import run_columns
+
+MANIFEST_SCHEMA = 1
+MANIFEST = "manifest.json"
+SPECIFICATION = "specification.toml"
+RUNS = "runs"
+TIMELINES = "timelines"
+LIFETIMES = "lifetimes.parquet"
+
+
+class CellEntry(msgspec.Struct, kw_only=True):
+    """A cell as the manifest tells of it.
+
+    Attributes:
+        cell: its id.
+        shard: the file that holds its rows.
+        state: ``done`` if every policy has a row, ``failed`` if one could not be run, else
+            ``pending``.
+        trace, model, memory, slo, load, seed, policies, overrides: what it is.
+        failures: by policy, the reason why it has no row.
+        searches: the loads tried, where the load was searched for.
+        wall_s: how long it took; None where it is not known (an interrupted sweep).
+    """
+
+    cell: str
+    shard: int
+    state: Literal["pending", "done", "failed"] = "pending"
+    trace: str
+    model: str
+    memory: str
+    slo: str
+    load: str
+    seed: int
+    policies: list[str]
+    overrides: list[str]
+    failures: dict[str, str] = msgspec.field(default_factory=dict)
+    searches: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    wall_s: float | None = None
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """One start of the sweep: when (UTC), how long, how, and how many cells it ran."""
+
+    started: str
+    wall_s: float
+    workers: str
+    cells: int
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """What a directory of results holds, and how it came about."""
+
+    schema: int = MANIFEST_SCHEMA
+    version: str
+    title: str = ""
+    specification: dict[str, Any]
+    specification_sha256: str
+    timeline_interval_s: float | None = None
+    traces: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    presets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    policies: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    shards: int
+    sessions: list[Session] = msgspec.field(default_factory=list)
+    cells: list[CellEntry]
+
+    def counts(self) -> dict[str, int]:
+        """Cells by state."""
+        found = {"done": 0, "failed": 0, "pending": 0}
+        for cell in self.cells:
+            found[cell.state] += 1
+        return found
+
+
+def shard_file(directory: str | Path, kind: str, shard: int) -> Path:
+    """The file of a shard: `kind` is ``runs`` or ``timelines``."""
+    return Path(directory) / kind / f"{shard:05}.parquet"
+
+
+def write_manifest(directory: str | Path, manifest: Manifest) -> None:
+    """Write the manifest, whole or not at all."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1).decode()
+    write_text(Path(directory) / MANIFEST, text + "\n")
+
+
+def read_manifest(directory: str | Path) -> Manifest:
+    """Read the manifest of a directory.
+
+    Raises:
+        InputError: there is none, or another version of this package wrote it.
+    """
+    file = Path(directory) / MANIFEST
+    try:
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as fault:
+        raise InputError(f"holds no results: no {MANIFEST}", path=directory) from fault
+    except OSError as fault:
+        raise InputError(f"cannot be read: {fault.strerror}", path=file) from fault
+    try:
+        schema = msgspec.json.decode(content, type=_Versioned).schema
+        if schema != MANIFEST_SCHEMA:
+            rule = f"this build reads version {MANIFEST_SCHEMA}"
+            raise InputError(rule, path=file, field="schema", value=schema)
+        return msgspec.json.decode(content, type=Manifest)
+    except msgspec.DecodeError as fault:
+        raise InputError(f"is not as this build writes it: {fault}", path=file) from fault
+
+
+class _Versioned(msgspec.Struct):
+    schema: int
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table as Parquet, whole or not at all; equal tables give equal bytes."""
+    with replaced(path) as scratch:
+        pq.write_table(table, scratch, compression="zstd", write_page_checksum=True)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet file of results, its checksums verified.
+
+    Raises:
+        InputError: it is missing, cut off or damaged.
+    """
+    try:
+        return pq.read_table(path, page_checksum_verification=True, partitioning=None)
+    except (OSError, pa.ArrowException) as fault:
+        said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
+        raise InputError(f"cannot be read: {said}", path=path) from fault
+
+
+def read_runs(directory: str | Path) -> pa.Table:
+    """Every run of a directory, one row each, in the order of the specification.
+
+    What is not finished yet is not there: `read_manifest` counts it.
+
+    Raises:
+        InputError: there are no results, or a file is damaged.
+    """
+    manifest = read_manifest(directory)
+    return _all_of(directory, RUNS, manifest, run_columns())
+
+
+def read_timelines(directory: str | Path) -> pa.Table | None:
+    """Every timeline of a directory; None if the specification asked for none."""
+    manifest = read_manifest(directory)
+    if manifest.timeline_interval_s is None:
+        return None
+    return _all_of(directory, TIMELINES, manifest, None)
+
+
+def read_lifetimes(directory: str | Path) -> pa.Table:
+    """The distributions of lifetimes and sizes of the directory's traces."""
+    read_manifest(directory)
+    return read_table(Path(directory) / LIFETIMES)
+
+
+def _all_of(
+    directory: str | Path, kind: str, manifest: Manifest, empty: pa.Schema | None
+) -> pa.Table:
+    files = [shard_file(directory, kind, shard) for shard in range(manifest.shards)]
+    tables = [read_table(file).replace_schema_metadata(None) for file in files if file.exists()]
+    if not tables:
+        return (empty or pa.schema([])).empty_table()
+    return pa.concat_tables(tables)

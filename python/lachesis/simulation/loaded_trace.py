@@ -1,0 +1,110 @@
+"""A trace as many replays share it: its workload, and what policies need to know of it beforehand.
+
+Everything is made when it is first asked for, once, and may be asked for from several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lachesis import _engine
+from lachesis.policy import Policy
+from lachesis.presets import LatencyPreset
+from lachesis.simulation.plan import Load
+from lachesis.simulation.spawn_scores import spawn_scores
+from lachesis.simulation.workload import in_workload_order, to_workload, workload_columns
+from lachesis.traces.schema import SegmentClass
+from lachesis.traces.trace import Trace
+
+Made = TypeVar("Made")
+
+
+class LoadedTrace:
+    """A trace with its workloads and scores, shared between comparisons and between threads.
+
+    Example:
+        >>> from lachesis.traces import open_trace
+        >>> loaded = LoadedTrace(open_trace("tau3-airline"))
+        >>> loaded.workload(Load.parse("8")) is loaded.workload(Load.parse("100"))
+        True
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.session_names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
+        self._made: dict[Hashable, object] = {}
+        # Held while something is made: who needs the same waits for it instead of making it again.
+        self._making = threading.RLock()
+
+    def workload(self, load: Load) -> _engine.Workload:
+        """The engine's workload; only a recorded load needs the starts of the sessions.
+
+        Raises:
+            InputError: the trace breaks a rule that only the replay needs.
+        """
+        recorded = load.kind == "recorded"
+        return self._once(
+            ("workload", recorded, load.longest_gap_s if recorded else None),
+            lambda: to_workload(self.trace, recorded=recorded, longest_gap_s=load.longest_gap_s),
+        )
+
+    def scores_for(self, policy: Policy, latency: LatencyPreset) -> NDArray[np.float64] | None:
+        """The scores that a policy ranks workers by, one a segment of the workload; None without.
+
+        Raises:
+            PolicyError: a policy in Python raised an error.
+        """
+        if policy.python is None:
+            return None if policy.ranking is None else self._ranked(policy.ranking.by, latency)
+        scores = self._once(
+            ("spawned", policy.name, policy.python, latency),
+            lambda: in_workload_order(self.trace, spawn_scores(policy, self.trace, latency)),
+        )
+        if not policy.python.needs_scores:
+            return scores
+        return np.where(np.isnan(scores), self._ranked("predicted", latency), scores)
+
+    def recorded_rate_per_s(self, longest_gap_s: float) -> float:
+        """Sessions a second over the time that the recorded starts span, long gaps cut."""
+
+        def measure() -> float:
+            columns = workload_columns(self.trace, recorded=True, longest_gap_s=longest_gap_s)
+            span_s = float(columns["session_start_s"].max())
+            return len(self.trace) / span_s if span_s > 0.0 else 0.0
+
+        return self._once(("rate", longest_gap_s), measure)
+
+    def _ranked(self, by: str, latency: LatencyPreset) -> NDArray[np.float64]:
+        """Lifetimes by which workers are ranked: ``true`` ones, or ``predicted``."""
+
+        def score() -> NDArray[np.float64]:
+            # Only ranking needs the reference clock and scikit-learn.
+            from lachesis.predict import Kind, segment_scores, true_lifetimes
+
+            if by == "true":
+                rows = true_lifetimes(self.trace, latency=latency)
+            elif self._sessions_with_workers() > 1:
+                rows = segment_scores(self.trace, Kind.RIDGE, latency=latency)
+            else:
+                # No other session can teach a model: all workers rank equal.
+                rows = segment_scores(self.trace, Kind.ONLINE, latency=latency)
+            return in_workload_order(self.trace, rows)
+
+        return self._once(("ranked", by, latency), score)
+
+    def _sessions_with_workers(self) -> int:
+        segments = self.trace.segments
+        workers = segments.filter(pc.equal(segments["class"], SegmentClass.WORKER))
+        return len(pc.unique(workers["session"]))
+
+    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        with self._making:
+            if key not in self._made:
+                self._made[key] = make()
+            return cast(Made, self._made[key])

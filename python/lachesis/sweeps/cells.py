@@ -1,0 +1,202 @@
+"""The cells of a sweep: everything that decides a run, the policy apart.
+
+The policies of a cell share its trace, its presets and the search for its load. A cell's id is a
+digest of what decides it, however it was written: two cells that would measure the same are one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lachesis.errors import InputError
+from lachesis.policy import choose_policy
+from lachesis.presets.overrides import USER_SOURCE
+from lachesis.results.provenance import digest, plan_values, values_from
+from lachesis.simulation import Load, Plan, RunOptions, SearchPrecision
+from lachesis.sweeps.axes import OPTIONS, Value, beside, override
+from lachesis.sweeps.specification import Grid, Specification
+
+_ID_CHARACTERS = 16
+#: Options that decide a run and show in no column of a row.
+_UNSHOWN = ("hardware", "flash", "step_time", "precision", "turnovers", "horizon")
+
+
+@dataclass(frozen=True)
+class TraceSource:
+    """What is read for a cell: names or paths that are joined, and how files are read."""
+
+    names: tuple[str, ...]
+    format: str | None = None
+    map: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison of a sweep.
+
+    Attributes:
+        id: a digest of everything below but the number and the policies.
+        number: its place in the sweep, from 0.
+        trace: the names of the traces as written, joined by ``+``.
+        source: what is read.
+        plan: presets, seed, stopping.
+        load: as asked for.
+        search: how finely the load is searched for.
+        policies: in the order asked for.
+        overrides: what differs from the presets and from the defaults, each ``key=value``.
+    """
+
+    id: str
+    number: int
+    trace: str
+    source: TraceSource
+    plan: Plan
+    load: Load
+    search: SearchPrecision
+    policies: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+    def run_id(self, policy: str) -> str:
+        """The id of one policy's run: a digest of the cell and the policy."""
+        return digest([self.id, policy])[:_ID_CHARACTERS]
+
+
+def expand(specification: Specification, search: SearchPrecision | None = None) -> list[Cell]:
+    """All cells of a specification, in order: the axis written last varies fastest.
+
+    Presets, policies and loads are checked on the way; traces are not read.
+
+    Args:
+        specification: what is asked for.
+        search: how finely loads are searched for.
+
+    Raises:
+        InputError: a value breaks a rule, values contradict each other, or a run comes twice.
+
+    Example:
+        >>> cells = expand(Specification.parse(
+        ...     {"grid": {"trace": "tau3-airline", "memory": ["1/7", "2/6"], "load": 8}}
+        ... ))
+        >>> [(str(cell.plan.settings.memory), cell.policies[0]) for cell in cells]
+        [('1/7', 'hbm-first'), ('2/6', 'hbm-first')]
+    """
+    found: dict[str, Cell] = {}
+    plans = _Plans(specification, search or SearchPrecision())
+    for grid in specification.grids:
+        policies = tuple(str(name) for name in grid.axes["policy"])
+        try:
+            for policy in policies:
+                choose_policy(policy)
+            for options in _combinations(grid, specification.folder):
+                cell = plans.cell(options, policies, number=len(found))
+                earlier = found.get(cell.id)
+                found[cell.id] = cell if earlier is None else _joined(earlier, cell)
+        except InputError as error:
+            raise _placed(error, specification, grid) from error
+    return list(found.values())
+
+
+class _Plans:
+    """Makes cells; plans that differ by seed alone are made once."""
+
+    def __init__(self, specification: Specification, search: SearchPrecision) -> None:
+        self._search = search
+        self._interval_s = specification.timeline_interval_s
+        self._folder = specification.folder
+        self._made: dict[RunOptions, Plan] = {}
+
+    def cell(self, options: RunOptions, policies: tuple[str, ...], *, number: int) -> Cell:
+        plan = self._plan(options)
+        load = Load.parse(options.load)
+        names = tuple(beside(self._folder, "trace", name) for name in options.traces)
+        decided = {
+            "trace": [options.traces, options.format, options.map],
+            "timeline_interval_s": self._interval_s,
+            **plan_values(plan, load, self._search),
+        }
+        return Cell(
+            id=digest(decided)[:_ID_CHARACTERS],
+            number=number,
+            trace="+".join(options.traces),
+            source=TraceSource(names, options.format, options.map),
+            plan=plan,
+            load=load,
+            search=self._search,
+            policies=policies,
+            overrides=tuple(_overrides(options, plan)),
+        )
+
+    def _plan(self, options: RunOptions) -> Plan:
+        shared = replace(options, traces=(), format=None, map=(), load="auto", seed=1)
+        if shared not in self._made:
+            plan = shared.plan()
+            plan.cost()
+            self._made[shared] = replace(plan, timeline_interval_s=self._interval_s)
+        return replace(self._made[shared], seed=options.seed)
+
+
+def _combinations(grid: Grid, folder: Path | None) -> Iterator[RunOptions]:
+    axes = {key: values for key, values in grid.axes.items() if key != "policy"}
+    for values in itertools.product(*axes.values()):
+        yield _options(dict(zip(axes, values, strict=True)), folder)
+
+
+def _options(chosen: dict[str, Value], folder: Path | None) -> RunOptions:
+    """One combination as the options of ``lachesis run``."""
+    given = {
+        key: beside(folder, key, value) if isinstance(value, str) else value
+        for key, value in chosen.items()
+        if key in OPTIONS and key != "trace"
+    }
+    changes = tuple(override(key, value) for key, value in chosen.items() if key not in OPTIONS)
+    traces = chosen["trace"]
+    return RunOptions(
+        traces=traces if isinstance(traces, tuple) else (str(traces),),
+        set=changes,
+        **given,  # type: ignore[arg-type]  # by `axes`, of the types that it takes
+    )
+
+
+def _overrides(options: RunOptions, plan: Plan) -> Iterator[str]:
+    """What a reader cannot see in the columns: options that were changed, and preset values."""
+    bare = RunOptions(traces=())
+    for name in _UNSHOWN:
+        if (value := getattr(options, name)) != getattr(bare, name):
+            yield f"{name}={value}"
+    if plan.aged is False:
+        yield "cold=true"
+    if Load.parse(options.load).kind in ("each", "recorded"):
+        yield f"load={options.load}"
+    for found in values_from(plan.settings, USER_SOURCE):
+        yield f"{found['key']}={found['value']}"
+
+
+def _joined(earlier: Cell, later: Cell) -> Cell:
+    """The cell with the policies of both, where none is among them twice."""
+    for policy in later.policies:
+        if policy in earlier.policies:
+            raise InputError(
+                f"the run of {policy} on {later.trace} at load {_load_text(later.load)}, seed "
+                f"{later.plan.seed}, comes twice"
+            )
+    return replace(earlier, policies=(*earlier.policies, *later.policies))
+
+
+def _load_text(load: Load) -> str:
+    return str(load.sessions) if load.kind == "closed" else load.kind
+
+
+def _placed(error: InputError, specification: Specification, grid: Grid) -> InputError:
+    """An error of an option or a preset value, where the specification says it."""
+    field = error.field
+    if field is not None and field.startswith("--"):
+        field = field.removeprefix("--").replace("-", "_")
+    # What a file of the user's breaks is said of that file.
+    if error.path is not None and not error.path.startswith("--"):
+        return error
+    return InputError(
+        error.rule, path=specification.source, row=grid.name, field=field, value=error.value
+    )

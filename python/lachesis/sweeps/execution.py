@@ -1,0 +1,183 @@
+"""Runs the cells of a sweep on the threads of one process.
+
+The engine releases the GIL while it replays, and what Python does between two replays is about a
+hundredth of a short one: threads scale with cores, and share traces, scores and prices.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from lachesis.errors import InputError, LachesisError
+from lachesis.results.document import add_gains, run_objects
+from lachesis.results.provenance import search_object
+from lachesis.results.rows import run_columns, run_row
+from lachesis.results.timeline import timeline_of
+from lachesis.simulation import Comparison, LoadedTrace, LoadSearch, compare
+from lachesis.sweeps.cells import Cell, TraceSource
+
+#: The traces of a sweep, each read once.
+Traces = Mapping[TraceSource, LoadedTrace]
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What came of a cell: plain values, so that it can travel between machines.
+
+    Attributes:
+        cell: its id.
+        rows: one a policy that could be run, in the cell's order.
+        failures: the reason of each that could not, by policy.
+        searches: the searches for the load, as in the provenance of a run.
+        wall_s: how long it took.
+        timeline: the runs over time, if asked for.
+    """
+
+    cell: str
+    rows: tuple[dict[str, Any], ...]
+    failures: dict[str, str] = field(default_factory=dict)
+    searches: tuple[dict[str, Any], ...] = ()
+    wall_s: float = 0.0
+    timeline: pa.Table | None = None
+
+
+class Guesses:
+    """Loads that searches have found, as starts for their neighbours. They change no result."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, int] = {}
+
+    def near(self, cell: Cell) -> int | None:
+        """The load last found for the cell's trace, model and SLO; None without one."""
+        return self._found.get(self._key(cell))
+
+    def found(self, cell: Cell, searches: Sequence[LoadSearch]) -> None:
+        """Remember what the searches of a cell have found."""
+        if searches:
+            self._found[self._key(cell)] = max(1, searches[0].sessions)
+
+    def _key(self, cell: Cell) -> Hashable:
+        settings = cell.plan.settings
+        return cell.source, settings.model.name, settings.slo.tpot_p99_s, settings.slo.ttft_p99_s
+
+
+def run_cell(
+    cell: Cell,
+    loaded: LoadedTrace,
+    *,
+    threads: int = 1,
+    guesses: Guesses | None = None,
+    stop: threading.Event | None = None,
+) -> CellOutcome:
+    """Run the policies of one cell.
+
+    A policy that the input does not allow (a session that does not fit its memory, say) takes no
+    other with it: it becomes a failure with its reason.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, or `stop` was set.
+    """
+    started = time.perf_counter()
+    failures: dict[str, str] = {}
+    compared: list[Comparison] = []
+
+    def attempt(policies: Sequence[str]) -> None:
+        compared.append(compare(loaded, cell.plan, policies, cell.load, threads=threads, stop=stop))
+
+    try:
+        attempt(cell.policies)
+    except LachesisError as error:
+        failures = {cell.policies[0]: str(error)}
+        # Which of several it was shows when each runs alone; their results are the same.
+        for policy in cell.policies if len(cell.policies) > 1 else ():
+            failures.pop(policy, None)
+            try:
+                attempt([policy])
+            except LachesisError as alone:
+                failures[policy] = str(alone)
+    return _outcome(cell, compared, failures, time.perf_counter() - started)
+
+
+def run_cells(
+    cells: Sequence[Cell], traces: Traces, *, jobs: int, stop: threading.Event
+) -> Iterator[CellOutcome]:
+    """Outcomes of cells as they end, on `jobs` threads.
+
+    When the caller stops early, or Ctrl-C comes, the cells that run are stopped and no further one
+    is begun.
+
+    Raises:
+        InputError: `jobs` is below 1.
+    """
+    if jobs < 1:
+        raise InputError("must be at least 1", field="jobs", value=jobs)
+    # With fewer cells than threads, the policies of a cell run side by side.
+    threads = max(1, jobs // max(1, len(cells)))
+    guesses = Guesses()
+
+    def work(cell: Cell) -> CellOutcome:
+        return run_cell(cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            waiting = {pool.submit(work, cell) for cell in cells}
+            for future in as_completed(waiting):
+                waiting.discard(future)
+                yield future.result()
+        except BaseException:
+            # Python delivers Ctrl-C to the main thread only; the others look at this.
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _outcome(
+    cell: Cell, compared: Sequence[Comparison], failures: dict[str, str], wall_s: float
+) -> CellOutcome:
+    # The names as asked for: a policy in Python may call itself otherwise.
+    policies = [policy for policy in cell.policies if policy not in failures]
+    runs = [run for comparison in compared for run in run_objects(comparison)]
+    add_gains(runs)
+    rows = tuple(
+        run_row(
+            run,
+            run_id=cell.run_id(policy),
+            cell_id=cell.id,
+            trace=cell.trace,
+            overrides=cell.overrides,
+        )
+        for run, policy in zip(runs, policies, strict=True)
+    )
+    searches = {
+        search.policy: search_object(search)
+        for comparison in compared
+        for search in comparison.searches
+    }
+    timeline = None
+    if cell.plan.timeline_interval_s is not None and rows:
+        tables = [
+            timeline_of(comparison, replay)
+            for comparison in compared
+            for replay in comparison.replays
+        ]
+        timeline = pa.concat_tables(
+            [_identified(table, row) for table, row in zip(tables, rows, strict=True)]
+        )
+    return CellOutcome(cell.id, rows, failures, tuple(searches.values()), wall_s, timeline)
+
+
+def _identified(timeline: pa.Table, row: Mapping[str, Any]) -> pa.Table:
+    """A timeline with the columns in front that say which run it is of."""
+    front = {
+        name: pa.array([row[name]] * timeline.num_rows, run_columns().field(name).type)
+        for name in ("run", "trace", "model", "memory", "slo", "policy", "seed")
+    }
+    rest = {name: timeline[name] for name in timeline.column_names if name != "policy"}
+    return pa.table({**front, **rest})

@@ -1,0 +1,155 @@
+"""Runs the shards of a sweep on a Ray cluster.
+
+A task runs one shard and gives back plain rows, which the process that began the sweep writes: no
+machine needs its files. Traces are put into Ray's object store, which holds one copy a node, and a
+worker makes a trace's workload once for all its tasks. A task whose node dies is run again
+elsewhere; rows do not depend on where they were made, so that the bytes are the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lachesis import __version__
+from lachesis.errors import InputError, LachesisError
+from lachesis.simulation import LoadedTrace
+from lachesis.sweeps.cells import Cell, TraceSource
+from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, run_cell
+from lachesis.sweeps.sweep import Execute
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lachesis.traces import Trace
+
+#: A cluster of this machine alone, which ends with the sweep.
+LOCAL = "local"
+#: How long one look at the tasks waits, so that Ctrl-C is heard.
+_LOOK_S = 0.5
+#: Times that a task is begun again when its node dies; nothing else makes it fail.
+_RETRIES = 8
+
+
+def on_ray(address: str) -> Execute:
+    """Runs shards on the Ray cluster at an address; ``local`` starts one on this machine.
+
+    A cluster that the process is connected to already is used as it is. Every node needs this
+    version of the package with the extra ``ray``, and the modules of policies in Python; traces
+    and preset files are sent along.
+
+    Raises:
+        InputError: Ray is not installed, or there is no cluster at the address.
+    """
+    ray = _import_ray()
+
+    def execute(
+        shards: Sequence[Sequence[Cell]], traces: Traces, stop: threading.Event
+    ) -> Iterator[CellOutcome]:
+        connected = ray.is_initialized()
+        if not connected:
+            _connect(ray, address)
+        try:
+            yield from _run(ray, shards, traces)
+        finally:
+            stop.set()
+            if not connected:
+                ray.shutdown()
+
+    return execute
+
+
+def _run(
+    ray: ModuleType, shards: Sequence[Sequence[Cell]], traces: Traces
+) -> Iterator[CellOutcome]:
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_shard)
+    stored = {source: ray.put(loaded.trace) for source, loaded in traces.items()}
+    waiting = []
+    for cells in shards:
+        sources = list(dict.fromkeys(cell.source for cell in cells))
+        digests = {source: traces[source].trace.sha256 for source in sources}
+        # References inside a container stay references: a worker fetches what it lacks.
+        references = {source: [stored[source]] for source in sources}
+        waiting.append(task.remote(list(cells), digests, references, __version__))
+    try:
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1, timeout=_LOOK_S)
+            for reference in done:
+                yield from _fetch(ray, reference)
+    finally:
+        for reference in waiting:
+            ray.cancel(reference, force=True)
+
+
+def _fetch(ray: ModuleType, reference: object) -> list[CellOutcome]:
+    try:
+        outcomes: list[CellOutcome] = ray.get(reference)
+    except ray.exceptions.RayTaskError as fault:
+        if isinstance(fault.cause, LachesisError):
+            raise fault.cause from fault
+        raise
+    except ray.exceptions.RayError as fault:
+        said = str(fault).strip().partition("\n")[0]
+        raise InputError(f"Ray gave up a task: {said}", field="--ray") from fault
+    return outcomes
+
+
+def _run_shard(
+    cells: Sequence[Cell],
+    digests: Mapping[TraceSource, str],
+    references: Mapping[TraceSource, Sequence[Any]],
+    version: str,
+) -> list[CellOutcome]:
+    """One shard, on a worker."""
+    import ray
+
+    if version != __version__:
+        raise InputError(
+            f"a node of the cluster has lachesis {__version__}, this process {version}: install "
+            "the same everywhere",
+            field="--ray",
+        )
+    outcomes = []
+    guesses = Guesses()
+    for cell in cells:
+        digest = digests[cell.source]
+        if digest not in _LOADED:
+            trace: Trace = ray.get(references[cell.source][0])
+            _LOADED[digest] = LoadedTrace(trace)
+        outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses))
+    return outcomes
+
+
+#: What a worker has made of the traces that it was given, by their digest.
+_LOADED: dict[str, LoadedTrace] = {}
+
+
+def _connect(ray: ModuleType, address: str) -> None:
+    if not address.strip():
+        raise InputError("must be the address of a Ray cluster, auto, or local", field="--ray")
+    with warnings.catch_warnings():
+        # Ray says what future versions of it will do; that is no business of a sweep.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            ray.init(
+                address=address,
+                include_dashboard=False if address == LOCAL else None,
+                log_to_driver=False,
+                logging_level="error",
+            )
+        except (ConnectionError, ValueError, RuntimeError) as fault:
+            said = " ".join(str(fault).split()) or type(fault).__name__
+            raise InputError(f"no Ray cluster: {said}", field="--ray", value=address) from fault
+
+
+def _import_ray() -> ModuleType:
+    try:
+        import ray
+    except ImportError as fault:
+        raise InputError(
+            "needs Ray, which is not installed: pip install 'lachesis[ray]'", field="--ray"
+        ) from fault
+    module: ModuleType = ray
+    return module
