@@ -16,6 +16,7 @@ ReadPath = Literal["pooled", "per-tier"]
 Landing = Literal["async", "sync"]
 TurnEnd = Literal["last-output", "next-message"]
 ChunkReads = Literal["last-window", "aligned"]
+WindowedReads = Literal["window", "full"]
 
 
 class NodePreset(Preset, frozen=True, kw_only=True):
@@ -32,6 +33,8 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     what it carries forward is written: at its ``last-output``, or at the ``next-message``.
     `chunk_reads` says whether layers with chunked attention read the ``last-window`` of tokens, or
     back to the start of the current chunk only (``aligned``: c mod window of a context of c).
+    `windowed_reads` says whether layers with a window read no more than it (``window``), or the
+    whole context as all others do (``full``: what a simulator without windows prices).
     """
 
     gpus: Annotated[int, Meta(ge=1, le=256)]
@@ -43,6 +46,7 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     landing: Landing
     turn_end: TurnEnd
     chunk_reads: ChunkReads
+    windowed_reads: WindowedReads
 
 
 def load_node(name: str = DEFAULT_NODE) -> NodePreset:

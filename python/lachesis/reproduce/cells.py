@@ -11,7 +11,8 @@ BASELINE, WITHOUT_RANKING, LACHESIS = "hbm-first", "lachesis-deterministic", "la
 WITH_REVIEWER, WITHOUT_REVIEWER = "multi-agent", "multi-agent-no-reviewer"
 MULTI_AGENT = (WITH_REVIEWER, WITHOUT_REVIEWER)
 SINGLE_AGENT = ("tau3", "bfclv4")
-SLOS = ("tight", "loose")
+TIGHT, LOOSE = "tight", "loose"
+SLOS = (TIGHT, LOOSE)
 
 
 @dataclass(frozen=True, order=True)

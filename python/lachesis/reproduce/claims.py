@@ -29,9 +29,7 @@ def claim_rows(claim: EvaluationClaim, runs: Runs) -> list[Row]:
     head = Claim(claim.figure, claim.says, claim.source, claim.decimals)
     if claim.value is not None:
         return [
-            evaluated_row(
-                head, subject, claim.traces, claim.value, found, tolerance, claim.reading
-            )
+            evaluated_row(head, subject, claim.traces, claim.value, found, tolerance, claim.reading)
             for subject, found in ours.items()
         ]
     assert claim.range is not None
@@ -94,13 +92,13 @@ def evaluated_row(
 def claim_cells(claim: EvaluationClaim) -> list[Cell]:
     """The cells that a claim is made of, of those that the paper ran."""
     cells = evaluation().cells
-    memories = cells.divided if claim.splits == "divided" else (cells.chain,)
+    memories = {"divided": cells.divided, "chain": (cells.chain,), "all": cells.memories}
     return [
         Cell(trace, model, memory, slo)
         for trace in claim.traces
         for model in claim.models or cells.models
         for slo in claim.slos
-        for memory in memories
+        for memory in memories[claim.splits]
         if slo == SLOS[0] or trace not in SINGLE_AGENT
     ]
 

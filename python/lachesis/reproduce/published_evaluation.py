@@ -48,6 +48,14 @@ class EvaluatedCells(_Table, frozen=True, kw_only=True):
         return (*self.divided, self.chain)
 
 
+class Setting(_Table, frozen=True, kw_only=True):
+    """A value of the presets that the reproduction changes, and why."""
+
+    key: str
+    value: str
+    because: str
+
+
 class PredictorFigures(_Table, frozen=True, kw_only=True):
     """How well workers are ranked at their spawn."""
 
@@ -66,7 +74,7 @@ class EvaluationClaim(_Table, frozen=True, kw_only=True):
         policy: whose quantity it is; `over` the policy that it is divided by.
         segment_class: whose writes, where the quantity is of one class.
         models: all of the evaluation if left out.
-        splits: those that divide the slots, or the daisy chain.
+        splits: those that divide the slots, the daisy chain, or both.
         range, value: what is published; one of them.
         reading: what was taken where the paper leaves it open.
     """
@@ -80,7 +88,7 @@ class EvaluationClaim(_Table, frozen=True, kw_only=True):
     traces: tuple[str, ...]
     models: tuple[str, ...] | None = None
     slos: tuple[str, ...]
-    splits: Literal["divided", "chain"]
+    splits: Literal["divided", "chain", "all"]
     range: tuple[float, float] | None = None
     value: float | None = None
     decimals: int
@@ -119,6 +127,7 @@ class PublishedEvaluation(_Table, frozen=True, kw_only=True):
 
     tolerance: Tolerance
     cells: EvaluatedCells
+    settings: tuple[Setting, ...]
     predictor: PredictorFigures
     claims: tuple[EvaluationClaim, ...]
     labels: tuple[Labels, ...]
