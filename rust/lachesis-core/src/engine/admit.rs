@@ -113,10 +113,9 @@ impl Engine<'_> {
             }
         }
         let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
-        if !state.written {
+        if !state.written() {
             state.admitted = self.now;
         }
-        state.written = true;
         if emits == 0 {
             self.finished.push(who);
             return self.finish();

@@ -42,6 +42,8 @@ pub struct Engine<'w> {
     live_sessions: Vec<u32>,
     recorder: Recorder,
     timeline: Option<Timeline>,
+    /// When the first of the steps under way ends.
+    first_step_end: Picos,
     /// Requests whose first step is the next one: slot and admission.
     first_steps: Vec<(u32, u64)>,
     due: Vec<StepEvent>,
@@ -84,6 +86,7 @@ impl<'w> Engine<'w> {
             live_sessions: vec![0; gpus],
             recorder,
             timeline: config.timeline.map(Timeline::new),
+            first_step_end: 0,
             first_steps: Vec::new(),
             due: Vec::new(),
             finished: Vec::new(),

@@ -70,7 +70,6 @@ impl Engine<'_> {
         }
         let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
         state.ready = time;
-        state.is_ready = true;
         let mut to_write = 0_u64;
         for place in request.uses.0..request.uses.1 {
             let used = self.workload.uses[index(place)];
@@ -94,7 +93,7 @@ impl Engine<'_> {
         let segment = &instance.segments[index(used.segment)];
         let carried = segment.carried && self.is_carried(instance.session, who.request, used.segment);
         let shared = segment.id != SegmentId::NONE && self.placement.memory.segment(segment.id).shared;
-        if instance.requests[index(who.request)].written || carried || shared { 0 } else { used.written }
+        if instance.requests[index(who.request)].written() || carried || shared { 0 } else { used.written }
     }
 
     /// Whether it is this request whose first write of the segment may be carried.

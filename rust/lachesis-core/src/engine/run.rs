@@ -109,7 +109,7 @@ impl Engine<'_> {
                 sessions: self.instances.live,
                 running: self.scheduler.running,
                 waiting: self.gpus().map(|gpu| narrow(self.scheduler.waiting(gpu))).sum(),
-                used_blocks: self.used_blocks(),
+                used_blocks: self.placement.memory.node_used(),
                 held_blocks: self.placement.memory.held,
                 written,
             });
@@ -145,19 +145,8 @@ impl Engine<'_> {
 
     fn move_clock(&mut self, time: Picos) {
         debug_assert!(time >= self.now, "Invariant: the clock never runs backwards");
-        self.recorder.time_passed(time - self.now, self.used_blocks());
+        self.recorder.time_passed(time - self.now, self.placement.memory.node_used());
         self.now = time;
-    }
-
-    /// Blocks in use, over all GPUs.
-    fn used_blocks(&self) -> PerTier<u64> {
-        let mut used = PerTier([0, 0]);
-        for gpu in &self.placement.memory.gpus {
-            for tier in Tier::ALL {
-                used[tier] += u64::from(gpu.total[tier] - gpu.free[tier]);
-            }
-        }
-        used
     }
 
     fn is_over(&mut self, stop: Stop) -> bool {

@@ -4,7 +4,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::event::StepEventKind;
 use crate::hw::{GpuLoad, WindowKind};
-use crate::units::{NEVER, Picos, Tier, index};
+use crate::placement::Waits;
+use crate::units::{NEVER, PerTier, Picos, Tier, index};
 
 /// What the next steps cost: the i-th (from 0) costs `first + growth·i`, for `steps` steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,26 +18,28 @@ struct Stretch {
 impl Stretch {
     /// Time of the first `steps` steps: first·k + growth·k(k − 1)/2.
     fn time(&self, steps: u64) -> i128 {
-        let k = i128::from(steps);
-        i128::from(self.first) * k + i128::from(self.growth) * (k * (k - 1) / 2)
+        self.weighted(steps, steps * (steps - 1) / 2)
     }
 
-    /// The sum of the times of the first k steps for k = a, a + d, …, `count` of them:
-    /// first·Σk + growth·(Σk² − Σk)/2.
-    fn summed_times(&self, a: u64, count: u64, d: u64) -> u128 {
-        let (a, n, d) = (i128::from(a), i128::from(count), i128::from(d));
-        let pairs = n * (n - 1) / 2;
-        let sum = n * a + d * pairs;
-        let squares = n * a * a + 2 * a * d * pairs + d * d * ((n - 1) * n * (2 * n - 1) / 6);
-        (i128::from(self.first) * sum + i128::from(self.growth) * (squares - sum) / 2).cast_unsigned()
+    /// first·a + growth·b.
+    fn weighted(&self, a: u64, b: u64) -> i128 {
+        i128::from(self.first) * i128::from(a) + i128::from(self.growth) * i128::from(b)
     }
 
     /// The fewest steps whose time reaches `until`, at most all of them.
-    fn steps_to(&self, until: i128) -> u64 {
-        let (mut low, mut high) = (1, self.steps);
+    fn steps_to(&self, until: Picos) -> u64 {
+        let reaches = |steps: u64| self.time(steps) >= i128::from(until);
+        if !reaches(self.steps - 1) {
+            return self.steps;
+        }
+        let unsigned = |picos: Picos| picos.max(1).cast_unsigned();
+        // Every step takes at least as long as the first, and k of these steps at most k times their mean.
+        let mut high = self.steps.min(unsigned(until).div_ceil(unsigned(self.first)));
+        let growth = self.growth.cast_unsigned().saturating_mul(high - 1).div_ceil(2);
+        let mut low = unsigned(until).div_ceil(unsigned(self.first).saturating_add(growth)).min(high);
         while low < high {
             let middle = low.midpoint(high);
-            if self.time(middle) >= until { high = middle } else { low = middle + 1 }
+            if reaches(middle) { high = middle } else { low = middle + 1 }
         }
         low
     }
@@ -49,62 +52,64 @@ impl Engine<'_> {
         for (gpu, load) in self.loads.iter_mut().enumerate() {
             load.flash_writers = self.placement.appends.flash_writers(gpu);
         }
-        let single = self.price(1);
-        let mut steps = 1;
-        let ahead = self.wheel.steps_to_next(u64::MAX);
+        let mut stretch = self.price();
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
-        let one_by_one = std::mem::take(&mut self.made_room) || !self.first_steps.is_empty() || pays_landing;
-        if ahead > 1 && !one_by_one && self.config.cost.is_linear() {
-            let free = i128::from(until) - i128::from(self.now);
-            if free > i128::from(single.first) {
-                let mut stretch = self.price(ahead);
-                for gpu in self.gpus() {
-                    if self.scheduler.count(gpu) > 0 {
-                        stretch.steps = self.placement.uniform_steps(gpu, stretch.steps);
-                    }
+        let one_by_one = std::mem::take(&mut self.made_room) || pays_landing;
+        let free = until - self.now;
+        if !one_by_one && self.config.cost.is_linear() && free > stretch.first {
+            stretch.steps = self.wheel.steps_to_next(u64::MAX);
+            self.while_slowest(&mut stretch);
+            for gpu in self.gpus() {
+                if stretch.steps > 1 && self.scheduler.count(gpu) > 0 {
+                    stretch.steps = self.placement.uniform_steps(gpu, stretch.steps);
                 }
-                steps = stretch.steps_to(free);
-                return self.take_steps(stretch, steps);
             }
+            stretch.steps = stretch.steps_to(free);
         }
-        self.take_steps(single, steps)
+        self.take_steps(stretch)
     }
 
-    fn take_steps(&mut self, stretch: Stretch, steps: u64) -> Result<(Picos, u64)> {
+    fn take_steps(&mut self, stretch: Stretch) -> Result<(Picos, u64)> {
+        let steps = stretch.steps;
         let time = i128::from(self.now) + stretch.time(steps);
         let end = Picos::try_from(time).ok().filter(|&end| end < NEVER).ok_or(Error::ClockRange)?;
+        self.first_step_end = self.now + stretch.first;
         // The first step's blocks have been drawn in phase 7; those of the k-th are drawn after k steps.
         if steps > 1 {
-            let draw_times =
-                |ahead: u64, rounds: u64, stride: u64| stretch.summed_times(ahead + 1, rounds, stride);
+            let mut waits = PerTier([Waits::default(); 2]);
             for gpu in self.gpus() {
                 if self.scheduler.count(gpu) > 0 {
-                    let undrawn = self.placement.draw_for_steps(gpu, self.step + 1, steps - 1, &draw_times);
-                    self.recorder.not_yet_in_use(undrawn);
+                    self.placement.draw_for_steps(gpu, self.step + 1, steps - 1, &mut waits);
                 }
             }
+            let undrawn = waits.0.map(|waits| stretch.weighted(waits.steps, waits.pairs).cast_unsigned());
+            self.recorder.not_yet_in_use(PerTier(undrawn));
         }
         Ok((end, steps))
     }
 
-    /// The price of the coming steps, as long as the slowest GPU stays the slowest; at most `most` of them.
-    fn price(&self, most: u64) -> Stretch {
+    /// The price of the coming step and how it grows from step to step.
+    fn price(&self) -> Stretch {
         let cost = &self.config.cost;
         let line = |load: &GpuLoad| (cost.local(load), cost.growth(load));
         // Of the slowest GPUs the one that grows fastest is the slowest from the second step on.
         let (first, growth) = self.loads.iter().map(line).max().unwrap_or((0, 0));
-        let mut steps = most;
-        if most > 1 {
-            for (other, faster) in self.loads.iter().filter(|load| load.batch > 0).map(line) {
-                if faster > growth {
-                    // The other line passes ours after (first − other)/(faster − growth) steps.
-                    let equal = (first - other) / (faster - growth);
-                    steps = steps.min(u64::try_from(equal).unwrap_or(0) + 1);
-                }
+        Stretch { first: first + cost.common(self.scheduler.running), growth, steps: 1 }
+    }
+
+    /// Cuts a stretch down to the steps for which the slowest GPU stays the slowest.
+    fn while_slowest(&self, stretch: &mut Stretch) {
+        let cost = &self.config.cost;
+        let first = stretch.first - cost.common(self.scheduler.running);
+        for load in self.loads.iter().filter(|load| load.batch > 0) {
+            let faster = cost.growth(load) - stretch.growth;
+            if faster > 0 {
+                // The other line passes ours after the lead over the difference in growth.
+                let lead = first - cost.local(load);
+                let equal = u64::try_from(lead / faster).unwrap_or(0);
+                stretch.steps = stretch.steps.min(equal + 1);
             }
         }
-        let common = cost.common(self.scheduler.running);
-        Stretch { first: first + common, growth, steps: steps.max(1) }
     }
 
     /// Phase 1: `steps` steps have ended now.
@@ -122,7 +127,7 @@ impl Engine<'_> {
                 let state =
                     &mut self.instances.get_mut(running.who.instance).requests[index(running.who.request)];
                 if state.first_token == 0 {
-                    state.first_token = self.now;
+                    state.first_token = self.first_step_end;
                 }
             }
         }
@@ -174,7 +179,7 @@ mod tests {
             first in 1_i64..1_000_000_000,
             growth in 0_i64..1_000_000,
             steps in 1_u64..500,
-            until in 1_i128..1_000_000_000_000,
+            until in 1_i64..1_000_000_000_000,
         ) {
             let stretch = Stretch { first, growth, steps };
             let mut time = 0;
@@ -182,13 +187,15 @@ mod tests {
             for step in 0..steps {
                 time += i128::from(first) + i128::from(growth) * i128::from(step);
                 prop_assert_eq!(stretch.time(step + 1), time);
-                if reached.is_none() && time >= until {
+                if reached.is_none() && time >= i128::from(until) {
                     reached = Some(step + 1);
                 }
             }
             prop_assert_eq!(stretch.steps_to(until), reached.unwrap_or(steps));
-            let every_third: i128 = (0..steps).map(|round| stretch.time(2 + 3 * round)).sum();
-            prop_assert_eq!(stretch.summed_times(2, steps, 3).cast_signed(), every_third);
+            let mut waits = Waits::default();
+            waits.add(7, 2, steps, 3);
+            let every_third: i128 = (0..steps).map(|round| 7 * stretch.time(2 + 3 * round)).sum();
+            prop_assert_eq!(stretch.weighted(waits.steps, waits.pairs), every_third);
         }
     }
 }

@@ -3,8 +3,7 @@
 //! Prefills all take the same time, so their ends come in the order of their starts: they wait in a queue, and only delays of
 //! varying length pay for a heap.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::units::Picos;
 
@@ -32,10 +31,22 @@ pub struct Timer {
     pub instance: u32,
 }
 
+impl Timer {
+    /// Whether it comes before another: one comparison but for ties.
+    #[inline]
+    fn precedes(&self, other: &Self) -> bool {
+        if self.time == other.time {
+            (self.draw, self.request) < (other.draw, other.request)
+        } else {
+            self.time < other.time
+        }
+    }
+}
+
 /// All pending timers.
 #[derive(Debug, Default)]
 pub struct Timers {
-    delays: BinaryHeap<Reverse<Timer>>,
+    delays: Heap,
     prefills: VecDeque<Timer>,
 }
 
@@ -43,22 +54,27 @@ impl Timers {
     /// Sets a timer.
     pub fn set(&mut self, timer: Timer) {
         match timer.kind {
-            TimerKind::Ready => self.delays.push(Reverse(timer)),
+            TimerKind::Ready => self.delays.push(timer),
             TimerKind::PrefillEnd => {
                 // Starts come in time order; only within one instant may a smaller draw come later.
                 let mut place = self.prefills.len();
-                while place > 0 && self.prefills[place - 1] > timer {
+                while place > 0 && timer.precedes(&self.prefills[place - 1]) {
                     place -= 1;
                 }
-                self.prefills.insert(place, timer);
+                if place == self.prefills.len() {
+                    self.prefills.push_back(timer);
+                } else {
+                    self.prefills.insert(place, timer);
+                }
             }
         }
     }
 
     /// The time of the next timer.
     #[must_use]
+    #[inline]
     pub fn next_time(&self) -> Option<Picos> {
-        let delay = self.delays.peek().map(|Reverse(timer)| timer.time);
+        let delay = self.delays.first().map(|timer| timer.time);
         let prefill = self.prefills.front().map(|timer| timer.time);
         match (delay, prefill) {
             (Some(delay), Some(prefill)) => Some(delay.min(prefill)),
@@ -67,23 +83,71 @@ impl Timers {
     }
 
     /// Takes the next timer if its time is `until` or earlier.
+    #[inline]
     pub fn take_until(&mut self, until: Picos) -> Option<Timer> {
-        let delay = self.delays.peek().map(|Reverse(timer)| *timer);
-        let prefill = self.prefills.front().copied();
-        let from_delays = match (delay, prefill) {
-            (Some(delay), Some(prefill)) => delay < prefill,
-            (delay, _) => delay.is_some(),
-        };
-        let next = if from_delays { delay } else { prefill }?;
-        if next.time > until {
-            return None;
+        let is_due = |timer: &&Timer| timer.time <= until;
+        let delay = self.delays.first().filter(is_due);
+        let prefill = self.prefills.front().filter(is_due);
+        match (delay, prefill) {
+            (None, None) => None,
+            (Some(delay), Some(prefill)) if delay.precedes(prefill) => self.delays.pop(),
+            (Some(_), None) => self.delays.pop(),
+            (_, Some(_)) => self.prefills.pop_front(),
         }
-        if from_delays {
-            self.delays.pop();
-        } else {
-            self.prefills.pop_front();
+    }
+}
+
+/// A heap with four children a node: half as deep as one with two, and the children lie side by side.
+#[derive(Debug, Default)]
+struct Heap(Vec<Timer>);
+
+impl Heap {
+    const CHILDREN: usize = 4;
+
+    #[inline]
+    fn first(&self) -> Option<&Timer> {
+        self.0.first()
+    }
+
+    fn push(&mut self, timer: Timer) {
+        let mut place = self.0.len();
+        self.0.push(timer);
+        while place > 0 {
+            let parent = (place - 1) / Self::CHILDREN;
+            if !timer.precedes(&self.0[parent]) {
+                break;
+            }
+            self.0[place] = self.0[parent];
+            place = parent;
         }
-        Some(next)
+        self.0[place] = timer;
+    }
+
+    fn pop(&mut self) -> Option<Timer> {
+        let first = *self.0.first()?;
+        let last = self.0.pop()?;
+        let heap = self.0.as_mut_slice();
+        if heap.is_empty() {
+            return Some(first);
+        }
+        let mut place = 0;
+        loop {
+            let children = place * Self::CHILDREN + 1;
+            let end = heap.len().min(children + Self::CHILDREN);
+            let mut least = children;
+            for child in children + 1..end {
+                if heap[child].precedes(&heap[least]) {
+                    least = child;
+                }
+            }
+            if children >= heap.len() || !heap[least].precedes(&last) {
+                break;
+            }
+            heap[place] = heap[least];
+            place = least;
+        }
+        heap[place] = last;
+        Some(first)
     }
 }
 

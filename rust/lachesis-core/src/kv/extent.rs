@@ -86,14 +86,30 @@ impl ExtentStack {
         let extent = self.0.extent();
         if extent.blocks == 0 { None } else { Some(extent) }
     }
+
+    /// Makes a run the only one, if it has blocks: for segments of which no run below the top is kept.
+    pub(super) fn replace(&mut self, extent: Extent) {
+        if extent.blocks > 0 {
+            self.0 = Slot::new(extent, NO_SLOT);
+        }
+    }
 }
 
 /// The slab that all stacks share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ExtentSlab {
     slots: Vec<Slot>,
-    /// First freed, first used: reclaiming follows the order of writing, so neighbours stay neighbours and share cache lines.
+    /// The free slot that is used next; further ones lie below it.
+    next: u32,
+    /// Chains of free slots after that one's, linked as they were in their stacks, so that a stack is freed without a walk along it. First
+    /// freed, first used: reclaiming follows the order of writing, so neighbours stay neighbours and share cache lines.
     free: VecDeque<u32>,
+}
+
+impl Default for ExtentSlab {
+    fn default() -> Self {
+        Self { slots: Vec::new(), next: NO_SLOT, free: VecDeque::new() }
+    }
 }
 
 impl ExtentSlab {
@@ -108,20 +124,34 @@ impl ExtentSlab {
             return;
         };
         if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
-            stack.0 = Slot::new(
-                Extent { tier: extent.tier, blocks: present.blocks + extent.blocks },
-                stack.0.below,
-            );
+            stack.0.tier_and_blocks += extent.blocks;
             return;
         }
-        let below = if let Some(reused) = self.free.pop_front() {
-            self.slots[index(reused)] = stack.0;
-            reused
-        } else {
-            self.slots.push(stack.0);
-            narrow(self.slots.len() - 1)
-        };
+        let below = self.store(stack.0);
         stack.0 = Slot::new(extent, below);
+    }
+
+    /// A slot of the slab that holds `slot` from now on.
+    #[inline]
+    fn store(&mut self, slot: Slot) -> u32 {
+        let place = self.next;
+        if place == NO_SLOT {
+            self.slots.push(slot);
+            return narrow(self.slots.len() - 1);
+        }
+        let below = std::mem::replace(&mut self.slots[index(place)], slot).below;
+        self.next = if below == NO_SLOT { self.free.pop_front().unwrap_or(NO_SLOT) } else { below };
+        place
+    }
+
+    /// Frees a chain of slots.
+    #[inline]
+    fn release(&mut self, top: u32) {
+        if self.next == NO_SLOT {
+            self.next = top;
+        } else {
+            self.free.push_back(top);
+        }
     }
 
     /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
@@ -133,13 +163,25 @@ impl ExtentSlab {
             if below == NO_SLOT {
                 *stack = ExtentStack::default();
             } else {
-                stack.0 = self.slots[index(below)];
-                self.free.push_back(below);
+                let slot = &mut self.slots[index(below)];
+                stack.0 = *slot;
+                // A chain of one.
+                slot.below = NO_SLOT;
+                self.release(below);
             }
             return Some(present);
         }
-        stack.0 = Slot::new(Extent { tier: present.tier, blocks: present.blocks - most }, stack.0.below);
+        stack.0.tier_and_blocks -= most;
         Some(Extent { tier: present.tier, blocks: most })
+    }
+
+    /// Empties a stack, however many runs it has.
+    #[inline]
+    pub fn clear(&mut self, stack: &mut ExtentStack) {
+        let below = std::mem::take(stack).0.below;
+        if below != NO_SLOT {
+            self.release(below);
+        }
     }
 
     /// The runs of a stack, top first.
@@ -152,10 +194,13 @@ impl ExtentSlab {
         })
     }
 
-    /// Slots in use, over all stacks.
+    /// Slots in use, over all stacks; counted by a walk over the free ones.
     #[must_use]
     pub fn live(&self) -> usize {
-        self.slots.len() - self.free.len()
+        let chains = [self.next].into_iter().chain(self.free.iter().copied());
+        let below = |&slot: &u32| Some(self.slots[index(slot)].below).filter(|&below| below != NO_SLOT);
+        let length = |top: u32| std::iter::successors(Some(top), below).count();
+        self.slots.len() - chains.filter(|&top| top != NO_SLOT).map(length).sum::<usize>()
     }
 }
 
@@ -187,14 +232,17 @@ mod tests {
         /// A stack of extents behaves as a plain vector of one tier a block.
         #[test]
         fn agrees_with_a_vector_of_blocks(
-            script in prop::collection::vec((any::<bool>(), any::<bool>(), 0_u32..6), 1..200),
+            script in prop::collection::vec((any::<bool>(), 0_u8..8, 0_u32..6), 1..200),
         ) {
             let mut slab = ExtentSlab::default();
             let mut stacks = [ExtentStack::default(); 2];
             let mut plain: [Vec<Tier>; 2] = [vec![], vec![]];
-            for (which, push, blocks) in script {
+            for (which, action, blocks) in script {
                 let stack = usize::from(which);
-                if push {
+                if action == 0 {
+                    slab.clear(&mut stacks[stack]);
+                    plain[stack].clear();
+                } else if action < 5 {
                     let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
                     slab.push(&mut stacks[stack], Extent { tier, blocks });
                     plain[stack].extend((0..blocks).map(|_| tier));
@@ -213,6 +261,8 @@ mod tests {
                     flat.reverse();
                     prop_assert_eq!(&flat, blocks);
                 }
+                let runs_below = |stack: &ExtentStack| slab.runs(*stack).count().saturating_sub(1);
+                prop_assert_eq!(slab.live(), stacks.iter().map(runs_below).sum::<usize>());
             }
         }
     }

@@ -31,6 +31,10 @@ pub type Written<'a> = &'a mut dyn FnMut(Tier, u32);
 pub struct Memory {
     /// One entry a GPU.
     pub gpus: Vec<GpuMemory>,
+    /// Blocks that the node has.
+    total: PerTier<u64>,
+    /// Blocks on the free lists of all GPUs.
+    free: PerTier<u64>,
     /// Whether a draw may be served by the other tier.
     pub falls_back: bool,
     /// Draws served by the other tier.
@@ -59,6 +63,8 @@ impl Memory {
                     reclaim: ReclaimList::default(),
                 })
                 .collect(),
+            total: PerTier(blocks.0.map(|count| u64::from(count) * gpus as u64)),
+            free: PerTier(blocks.0.map(|count| u64::from(count) * gpus as u64)),
             falls_back,
             fallbacks: 0,
             reclaimed: 0,
@@ -109,6 +115,27 @@ impl Memory {
         u32::try_from(needed).unwrap_or(u32::MAX)
     }
 
+    /// Blocks on the free lists of all GPUs.
+    #[must_use]
+    pub const fn node_free(&self) -> PerTier<u64> {
+        self.free
+    }
+
+    /// Blocks in use, over all GPUs.
+    #[must_use]
+    pub fn node_used(&self) -> PerTier<u64> {
+        PerTier([0, 1].map(|tier| self.total.0[tier] - self.free.0[tier]))
+    }
+
+    /// Takes free blocks for running requests.
+    #[inline]
+    pub fn take_in_flight(&mut self, gpu: u16, tier: Tier, blocks: u32) {
+        let memory = &mut self.gpus[usize::from(gpu)];
+        memory.free[tier] -= blocks;
+        memory.in_flight[tier] += blocks;
+        self.free[tier] -= u64::from(blocks);
+    }
+
     /// Whether `needed` blocks, by target tier, can be had on a GPU: free ones, else reclaimed ones.
     #[must_use]
     pub fn can_have(&self, gpu: u16, needed: PerTier<u64>) -> bool {
@@ -131,12 +158,14 @@ impl Memory {
         if memory.free[target] > 0 {
             let blocks = most.min(memory.free[target]);
             memory.free[target] -= blocks;
+            self.free[target] -= u64::from(blocks);
             return Some(Extent { tier: target, blocks });
         }
         let other = target.other();
         if self.falls_back && memory.free[other] > 0 {
             let blocks = most.min(memory.free[other]);
             memory.free[other] -= blocks;
+            self.free[other] -= u64::from(blocks);
             self.fallbacks += u64::from(blocks);
             return Some(Extent { tier: other, blocks });
         }
@@ -153,6 +182,7 @@ impl Memory {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
         let id = list.head(&self.segments)?;
         let segment = &mut self.segments[id.index()];
+        debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
         let top = segment.stack.top()?;
         if !self.falls_back && top.tier != target {
             return None;
@@ -220,9 +250,43 @@ impl Memory {
         let segment = &mut self.segments[id.index()];
         segment.blocks[extent.tier] += extent.blocks;
         self.held[(segment.class, extent.tier)] += u64::from(extent.blocks);
-        self.extents.push(&mut segment.stack, extent);
+        segment.push(&mut self.extents, extent);
         if segment.in_reclaim_list {
             self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
+        }
+    }
+
+    /// Enters in a segment the runs of blocks that a running request drew for it, in order.
+    #[inline]
+    pub fn enter_in_flight(&mut self, id: SegmentId, runs: impl Iterator<Item = Extent>) {
+        let segment = &mut self.segments[id.index()];
+        let mut entered = PerTier([0; 2]);
+        for run in runs {
+            entered[run.tier] += run.blocks;
+            segment.push(&mut self.extents, run);
+        }
+        self.count_in_flight(id, entered);
+    }
+
+    /// Enters in a segment of which no runs are kept the blocks that a running request drew for it, the last of `top`.
+    #[inline]
+    pub fn enter_whole(&mut self, id: SegmentId, entered: PerTier<u32>, top: Tier) {
+        let segment = &mut self.segments[id.index()];
+        debug_assert!(segment.whole, "Invariant: runs are kept of all other segments");
+        segment.push(&mut self.extents, Extent { tier: top, blocks: entered[top] });
+        self.count_in_flight(id, entered);
+    }
+
+    fn count_in_flight(&mut self, id: SegmentId, entered: PerTier<u32>) {
+        let segment = &mut self.segments[id.index()];
+        let memory = &mut self.gpus[usize::from(segment.gpu)];
+        for tier in Tier::ALL {
+            segment.blocks[tier] += entered[tier];
+            memory.in_flight[tier] -= entered[tier];
+            self.held[(segment.class, tier)] += u64::from(entered[tier]);
+            if segment.in_reclaim_list {
+                memory.reclaim.blocks[tier] += u64::from(entered[tier]);
+            }
         }
     }
 
@@ -250,12 +314,13 @@ impl Memory {
         let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             memory.free[tier] += segment.blocks[tier];
+            self.free[tier] += u64::from(segment.blocks[tier]);
             self.held[(segment.class, tier)] -= u64::from(segment.blocks[tier]);
         }
         let held = segment.held();
         segment.blocks = PerTier([0, 0]);
         segment.resident = 0;
-        while self.extents.pop(&mut segment.stack, u32::MAX).is_some() {}
+        self.extents.clear(&mut segment.stack);
         held
     }
 
@@ -315,10 +380,23 @@ impl Memory {
             live[id.index()] = false;
         }
         for (segment, _) in self.segments.iter().zip(&live).filter(|(_, live)| **live) {
-            for extent in self.extents.runs(segment.stack) {
-                held[usize::from(segment.gpu)][extent.tier] += u64::from(extent.blocks);
+            let held = &mut held[usize::from(segment.gpu)];
+            if segment.whole {
+                for tier in Tier::ALL {
+                    held[tier] += u64::from(segment.blocks[tier]);
+                }
+            } else {
+                for extent in self.extents.runs(segment.stack) {
+                    held[extent.tier] += u64::from(extent.blocks);
+                }
             }
         }
+        debug_assert!(
+            Tier::ALL.iter().all(|&tier| {
+                self.gpus.iter().map(|gpu| u64::from(gpu.free[tier])).sum::<u64>() == self.free[tier]
+            }),
+            "Invariant: the node's free blocks are those of its GPUs"
+        );
         for (gpu, memory) in self.gpus.iter().enumerate() {
             for tier in Tier::ALL {
                 let free = u64::from(memory.free[tier]);

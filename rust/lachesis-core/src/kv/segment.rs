@@ -1,6 +1,6 @@
 //! One row of the segment table.
 
-use crate::kv::extent::ExtentStack;
+use crate::kv::extent::{Extent, ExtentSlab, ExtentStack};
 use crate::units::{PerTier, SegmentClass, Tier};
 
 /// Names a row of the segment table; reused after the segment is gone.
@@ -40,6 +40,8 @@ pub struct Segment {
     pub closed: bool,
     /// A shared prompt, kept in the GPU's table of prompts.
     pub shared: bool,
+    /// Its blocks return all at once, none of them by reclaiming: their counts and the top run say all there is to know, and no run below is kept.
+    pub whole: bool,
     /// The class.
     pub class: SegmentClass,
     /// The tier that the policy named.
@@ -61,9 +63,20 @@ impl Segment {
             in_reclaim_list: false,
             closed: false,
             shared: false,
+            whole: false,
             class,
             target,
             gpu,
+        }
+    }
+
+    /// Puts a run of blocks on top.
+    #[inline]
+    pub(super) fn push(&mut self, slab: &mut ExtentSlab, run: Extent) {
+        if self.whole {
+            self.stack.replace(run);
+        } else {
+            slab.push(&mut self.stack, run);
         }
     }
 

@@ -8,7 +8,7 @@
 use crate::kv::{Extent, SegmentId};
 use crate::placement::Placement;
 use crate::placement::draw::OpenDraw;
-use crate::units::{CLASSES, SegmentClass, Tier, index, narrow};
+use crate::units::{CLASSES, PerTier, SegmentClass, Tier, index, narrow};
 
 /// A log this long is cut down to what a member can still ask for.
 const LONG_LOG: usize = 64;
@@ -27,6 +27,8 @@ pub(super) struct Append {
     segment: SegmentId,
     pub(super) admission: u64,
     joined_round: u64,
+    /// Rounds of the cohort with flash as the regime, before it joined.
+    flash_rounds_before: u64,
     pub(super) cohort: u32,
     first_exception: u32,
     last_exception: u32,
@@ -45,15 +47,50 @@ struct Exception {
 
 #[derive(Debug)]
 pub(super) struct Cohort {
+    /// It draws in steps with this remainder by the number of cohorts of its target.
+    pub(super) phase: u64,
+    target: Tier,
+    /// As counted in its GPU's `irregular_cohorts`.
+    counts_as_irregular: bool,
     /// Slots in admission order.
     pub(super) members: Vec<u32>,
     pub(super) exceptional: Vec<u32>,
-    /// From which round on which tier was the regime; ascending, never empty.
+    /// From which round on which tier was the regime; ascending, never empty. Kept only where runs are.
     pub(super) log: Vec<(u64, Tier)>,
     pub(super) round: u64,
+    /// Of the rounds so far, those with flash as the regime.
+    flash_rounds: u64,
     pub(super) regime: Tier,
     /// Members that are not exceptional, by class.
     pub(super) regular: [u32; CLASSES],
+}
+
+/// The running requests of one GPU.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GpuAppends {
+    /// Those whose current block lies in flash.
+    flash_writers: u32,
+    /// By target.
+    pub(super) members: PerTier<u32>,
+    /// Cohorts of which a member's current block is not of the target.
+    pub(super) irregular_cohorts: u32,
+    /// Cohorts with members, in no particular order.
+    pub(super) occupied: Vec<u32>,
+}
+
+impl Cohort {
+    fn is_irregular(&self) -> bool {
+        !self.members.is_empty() && (!self.exceptional.is_empty() || self.regime != self.target)
+    }
+
+    /// So many rounds have been drawn under the regime at hand.
+    #[inline]
+    pub(super) fn end_rounds(&mut self, rounds: u64) {
+        self.round += rounds;
+        if self.regime == Tier::Hbf {
+            self.flash_rounds += rounds;
+        }
+    }
 }
 
 /// All running requests of the node.
@@ -63,12 +100,11 @@ pub struct Appends {
     pub(super) cohorts: Vec<Cohort>,
     exceptions: Vec<Exception>,
     vacant_exceptions: Vec<u32>,
-    /// By GPU: running requests whose current block lies in flash.
-    flash_writers: Vec<u32>,
     pub(super) phases: u32,
-    /// By GPU: cohorts with members, in no particular order.
-    occupied: Vec<Vec<u32>>,
+    pub(super) gpus: Vec<GpuAppends>,
     pub(super) draw: OpenDraw,
+    /// Whether what a request drew must be known run by run, and not only by tier.
+    keeps_runs: bool,
 }
 
 impl Appends {
@@ -76,6 +112,9 @@ impl Appends {
     pub(super) fn change_regime(&mut self, cohort: u32, tier: Tier) {
         let cohort = &mut self.cohorts[index(cohort)];
         cohort.regime = tier;
+        if !self.keeps_runs {
+            return;
+        }
         if cohort.log.len() >= LONG_LOG {
             let joined = cohort.members.iter().filter_map(|&slot| self.slots[index(slot)].as_ref());
             let oldest = joined.map(|append| append.joined_round).min().unwrap_or(cohort.round);
@@ -85,37 +124,49 @@ impl Appends {
         cohort.log.push((cohort.round, tier));
     }
 
-    pub(super) fn new(gpus: usize, block_tokens: u32) -> Self {
-        let cohort = |target| Cohort {
+    pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
+        let cohort = |phase: u32, target| Cohort {
+            phase: u64::from(phase),
+            target,
+            counts_as_irregular: false,
             members: Vec::new(),
             exceptional: Vec::new(),
             log: vec![(0, target)],
             round: 0,
+            flash_rounds: 0,
             regime: target,
             regular: [0; CLASSES],
         };
-        let cohorts = (0..gpus * index(block_tokens)).flat_map(|_| Tier::ALL.map(cohort)).collect();
+        let phases = || (0..block_tokens).flat_map(|phase| Tier::ALL.map(|target| cohort(phase, target)));
+        let cohorts = (0..gpus).flat_map(|_| phases()).collect();
         Self {
             slots: Vec::new(),
             cohorts,
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
-            flash_writers: vec![0; gpus],
             phases: block_tokens,
-            occupied: vec![Vec::new(); gpus],
+            gpus: vec![GpuAppends::default(); gpus],
             draw: OpenDraw::default(),
+            keeps_runs,
         }
     }
 
-    /// The cohorts of a GPU that have members.
-    pub(super) fn occupied(&self, gpu: u16) -> &[u32] {
-        &self.occupied[usize::from(gpu)]
+    /// A cohort's regime, members or exceptions have changed.
+    #[inline]
+    pub(super) fn count_irregular(&mut self, gpu: u16, cohort: u32) {
+        let cohort = &mut self.cohorts[index(cohort)];
+        let is_irregular = cohort.is_irregular();
+        if is_irregular != cohort.counts_as_irregular {
+            cohort.counts_as_irregular = is_irregular;
+            let count = &mut self.gpus[usize::from(gpu)].irregular_cohorts;
+            if is_irregular { *count += 1 } else { *count -= 1 }
+        }
     }
 
     /// Running requests of a GPU whose current block lies in flash.
     #[must_use]
     pub fn flash_writers(&self, gpu: usize) -> u32 {
-        self.flash_writers[gpu]
+        self.gpus[gpu].flash_writers
     }
 
     /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw at `step`.
@@ -148,7 +199,7 @@ impl Placement {
             cohort.regime = current.unwrap_or(target);
             cohort.log.clear();
             cohort.log.push((cohort.round, cohort.regime));
-            appends.occupied[usize::from(gpu)].push(cohort_index);
+            appends.gpus[usize::from(gpu)].occupied.push(cohort_index);
         }
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
@@ -162,6 +213,7 @@ impl Placement {
             segment,
             admission,
             joined_round: cohort.round,
+            flash_rounds_before: cohort.flash_rounds,
             cohort: cohort_index,
             first_exception: NO_EXCEPTION,
             last_exception: NO_EXCEPTION,
@@ -173,6 +225,8 @@ impl Placement {
             appends.slots.resize(index(slot) + 1, None);
         }
         appends.slots[index(slot)] = Some(append);
+        appends.gpus[usize::from(gpu)].members[target] += 1;
+        appends.count_irregular(gpu, cohort_index);
         self.change_writers(gpu, class, tier, step, 1);
     }
 
@@ -188,7 +242,7 @@ impl Placement {
         let place = cohort.members.iter().position(|&member| member == slot);
         cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
         if cohort.members.is_empty() {
-            appends.occupied[usize::from(gpu)].retain(|&occupied| occupied != append.cohort);
+            appends.gpus[usize::from(gpu)].occupied.retain(|&occupied| occupied != append.cohort);
         }
         let tier = if append.exceptional {
             cohort.exceptional.retain(|&member| member != slot);
@@ -197,38 +251,81 @@ impl Placement {
             cohort.regular[append.class as usize] -= 1;
             cohort.regime
         };
-        self.enter_drawn(gpu, &append, tokens);
+        let target = cohort.target;
+        appends.gpus[usize::from(gpu)].members[target] -= 1;
+        appends.count_irregular(gpu, append.cohort);
+        if self.memory.segment(append.segment).whole {
+            self.enter_counts(&append);
+        } else {
+            self.enter_runs(&append);
+        }
+        self.enter_tokens(&append, tokens);
         self.change_writers(gpu, append.class, tier, step, -1);
     }
 
-    /// Enters in its segment what a request drew in its rounds.
-    fn enter_drawn(&mut self, gpu: u16, append: &Append, tokens: u32) {
-        let cohort = &self.appends.cohorts[index(append.cohort)];
-        let mut round = append.joined_round;
+    /// Enters in its segment the runs of blocks that a request drew in its rounds.
+    fn enter_runs(&mut self, append: &Append) {
+        let Appends { cohorts, exceptions, vacant_exceptions, .. } = &mut self.appends;
+        let cohort = &cohorts[index(append.cohort)];
         let end = cohort.round;
-        let mut entry = cohort.log.partition_point(|&(from, _)| from <= round).saturating_sub(1);
+        let mut round = append.joined_round;
+        let first = cohort.log.partition_point(|&(from, _)| from <= round).saturating_sub(1);
+        // What is left of the log: the regime at hand, and when the next one begins.
+        let mut entries = cohort.log[first..].iter().copied();
+        let mut regime = entries.next().map_or(cohort.regime, |(_, tier)| tier);
+        let mut following = entries.next();
         let mut exception = append.first_exception;
-        while round < end {
-            while cohort.log.get(entry + 1).is_some_and(|&(from, _)| from <= round) {
-                entry += 1;
+        let runs = std::iter::from_fn(|| {
+            if round >= end {
+                return None;
             }
-            let mut until = cohort.log.get(entry + 1).map_or(end, |&(from, _)| from.min(end));
-            let mut tier = cohort.log[entry].1;
+            while let Some((_, tier)) = following.filter(|&(from, _)| from <= round) {
+                regime = tier;
+                following = entries.next();
+            }
+            let mut until = following.map_or(end, |(from, _)| from.min(end));
+            let mut tier = regime;
             if exception != NO_EXCEPTION {
-                let odd = self.appends.exceptions[index(exception)];
+                let odd = exceptions[index(exception)];
                 if odd.round == round {
                     (tier, until) = (odd.tier, round + 1);
-                    self.appends.vacant_exceptions.push(exception);
+                    vacant_exceptions.push(exception);
                     exception = odd.next;
                 } else {
                     until = until.min(odd.round);
                 }
             }
             let blocks = u32::try_from(until - round).unwrap_or(u32::MAX);
-            self.memory.gpus[usize::from(gpu)].in_flight[tier] -= blocks;
-            self.memory.enter(append.segment, Extent { tier, blocks });
             round = until;
+            Some(Extent { tier, blocks })
+        });
+        self.memory.enter_in_flight(append.segment, runs);
+    }
+
+    /// Enters in its segment, of which no runs are kept, how many blocks of each tier a request drew.
+    fn enter_counts(&mut self, append: &Append) {
+        let Appends { cohorts, exceptions, vacant_exceptions, .. } = &mut self.appends;
+        let cohort = &cohorts[index(append.cohort)];
+        let rounds = cohort.round - append.joined_round;
+        if rounds == 0 {
+            return;
         }
+        let mut in_flash = cohort.flash_rounds - append.flash_rounds_before;
+        let mut exception = append.first_exception;
+        while exception != NO_EXCEPTION {
+            let odd = exceptions[index(exception)];
+            if odd.tier == Tier::Hbf { in_flash += 1 } else { in_flash -= 1 }
+            vacant_exceptions.push(exception);
+            exception = odd.next;
+        }
+        let blocks = |rounds: u64| u32::try_from(rounds).unwrap_or(u32::MAX);
+        let entered = PerTier([blocks(rounds - in_flash), blocks(in_flash)]);
+        let top = if append.exceptional { append.tier } else { cohort.regime };
+        self.memory.enter_whole(append.segment, entered, top);
+    }
+
+    /// Enters in its segment the tokens that a request appended.
+    fn enter_tokens(&mut self, append: &Append, tokens: u32) {
         let block_tokens = self.memory.block_tokens();
         let row = self.memory.segment_mut(append.segment);
         row.resident += tokens;
@@ -296,7 +393,7 @@ impl Placement {
     ) {
         self.ledger.change_rate(class, tier, step, change);
         if tier == Tier::Hbf {
-            let writers = &mut self.appends.flash_writers[usize::from(gpu)];
+            let writers = &mut self.appends.gpus[usize::from(gpu)].flash_writers;
             *writers = writers.checked_add_signed(change).expect("Invariant: writers leave once");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::kv::Extent;
 use crate::placement::Placement;
-use crate::placement::append::{Cohort, Starved};
+use crate::placement::append::{Appends, Cohort, Starved};
 use crate::units::{PerTier, SegmentClass, Tier, index, narrow};
 
 /// A round of draws that could not be one operation, while it is under way.
@@ -18,6 +18,29 @@ pub(super) struct OpenDraw {
     was_starved: bool,
     /// Tiers drawn so far: runs along `order`.
     runs: Vec<Extent>,
+}
+
+/// Steps that pass before blocks are drawn: Σ k and Σ k(k − 1)/2 over the blocks, k steps before each, from which the time before they
+/// are drawn follows where the time of steps grows linearly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Σ k.
+    pub steps: u64,
+    /// Σ k(k − 1)/2.
+    pub pairs: u64,
+}
+
+impl Waits {
+    /// Adds `blocks` blocks a round, in rounds after k = a, a + d, … steps, `rounds` of them.
+    #[inline]
+    pub fn add(&mut self, blocks: u64, a: u64, rounds: u64, d: u64) {
+        let n = rounds;
+        let pairs = n * n.saturating_sub(1) / 2;
+        let sum = n * a + d * pairs;
+        let squares = n * a * a + 2 * a * d * pairs + d * d * (pairs * (2 * n).saturating_sub(1) / 3);
+        self.steps += blocks * sum;
+        self.pairs += blocks * ((squares - sum) / 2);
+    }
 }
 
 impl Placement {
@@ -77,10 +100,8 @@ impl Placement {
 
     /// Takes free blocks for running requests.
     fn take_free(&mut self, gpu: u16, blocks: PerTier<u32>) {
-        let memory = &mut self.memory.gpus[usize::from(gpu)];
         for tier in Tier::ALL {
-            memory.free[tier] -= blocks[tier];
-            memory.in_flight[tier] += blocks[tier];
+            self.memory.take_in_flight(gpu, tier, blocks[tier]);
         }
     }
 
@@ -169,7 +190,8 @@ impl Placement {
                 }
             }
         }
-        self.appends.cohorts[index(cohort_index)].round += 1;
+        self.appends.count_irregular(gpu, cohort_index);
+        self.appends.cohorts[index(cohort_index)].end_rounds(1);
     }
 
     /// Members of the cohorts got blocks as the runs of the open draw say.
@@ -197,7 +219,8 @@ impl Placement {
                             }
                         }
                     });
-                    self.appends.cohorts[index(cohort_index)].round += 1;
+                    self.appends.count_irregular(draw.gpu, cohort_index);
+                    self.appends.cohorts[index(cohort_index)].end_rounds(1);
                 }
             }
         }
@@ -225,51 +248,46 @@ impl Placement {
     /// The most steps that may be taken at once on a GPU because every draw after the first step's would be served by the tier
     /// that already is its cohort's regime; at most `most`, at least 1.
     #[must_use]
+    #[inline]
     pub fn uniform_steps(&self, gpu: u16, most: u64) -> u64 {
-        let mut per_cycle = PerTier([0_u64; 2]);
-        for &place in self.appends.occupied(gpu) {
-            let cohort = &self.appends.cohorts[index(place)];
-            let target = Tier::ALL[index(place & 1)];
-            if !cohort.exceptional.is_empty() || cohort.regime != target {
-                return 1;
-            }
-            per_cycle[target] += cohort.members.len() as u64;
+        let on_gpu = &self.appends.gpus[usize::from(gpu)];
+        if on_gpu.irregular_cohorts > 0 {
+            return 1;
         }
         let free = self.memory.gpus[usize::from(gpu)].free;
-        let cycles = |tier| u64::from(free[tier]).checked_div(per_cycle[tier]).unwrap_or(most);
+        // Every member draws once in a cycle.
+        let cycles = most.div_ceil(u64::from(self.appends.phases));
+        let serves = |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
+        if serves(Tier::Hbm) && serves(Tier::Hbf) {
+            return most.max(1);
+        }
+        let cycles = |tier| free[tier].checked_div(on_gpu.members[tier]).map_or(most, u64::from);
         let whole_cycles = cycles(Tier::Hbm).min(cycles(Tier::Hbf));
         whole_cycles.saturating_mul(u64::from(self.appends.phases)).clamp(1, most.max(1))
     }
 
-    /// Draws for `steps` steps from `step` on at once. `draw_times(ahead, rounds, stride)` is the sum, over the rounds that happen `ahead`,
-    /// `ahead + stride`, … steps after `step`, of the time from now to the round; returns blocks × time before they are drawn, by tier.
+    /// Draws for `steps` steps from `step` on at once, and adds to `waits`, by tier, how many steps pass from the one before `step` to each
+    /// draw.
     ///
     /// Contract: `steps` is at most what `uniform_steps` allows.
-    pub fn draw_for_steps(
-        &mut self,
-        gpu: u16,
-        step: u64,
-        steps: u64,
-        draw_times: &dyn Fn(u64, u64, u64) -> u128,
-    ) -> PerTier<u128> {
-        let phases = u64::from(self.appends.phases);
-        let memory = &mut self.memory.gpus[usize::from(gpu)];
-        let mut undrawn = PerTier([0, 0]);
-        for at in 0..self.appends.occupied(gpu).len() {
-            let place = self.appends.occupied(gpu)[at];
-            let phase = u64::from(place / 2 % self.appends.phases);
+    pub fn draw_for_steps(&mut self, gpu: u16, step: u64, steps: u64, waits: &mut PerTier<Waits>) {
+        let Appends { gpus, cohorts, phases, .. } = &mut self.appends;
+        let phases = u64::from(*phases);
+        let now = step % phases;
+        for &place in &gpus[usize::from(gpu)].occupied {
+            let cohort = &mut cohorts[index(place)];
             // Steps s in [step, step + steps) with s ≡ phase (mod phases).
-            let ahead = (phase + phases - step % phases) % phases;
-            let rounds = if ahead < steps { (steps - ahead).div_ceil(phases) } else { 0 };
+            let ahead = if cohort.phase >= now { cohort.phase - now } else { cohort.phase + phases - now };
+            if ahead >= steps {
+                continue;
+            }
+            let rounds = (steps - ahead).div_ceil(phases);
             let target = Tier::ALL[index(place & 1)];
-            let cohort = &mut self.appends.cohorts[index(place)];
             let members = cohort.members.len() as u64;
-            cohort.round += rounds;
+            cohort.end_rounds(rounds);
             let blocks = u32::try_from(members * rounds).unwrap_or(u32::MAX);
-            memory.free[target] -= blocks;
-            memory.in_flight[target] += blocks;
-            undrawn[target] += u128::from(members) * draw_times(ahead, rounds, phases);
+            self.memory.take_in_flight(gpu, target, blocks);
+            waits[target].add(members, ahead + 1, rounds, phases);
         }
-        undrawn
     }
 }

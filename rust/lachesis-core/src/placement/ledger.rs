@@ -18,8 +18,8 @@ pub struct Ledger {
     rematerialised: PerClassTier<u64>,
     /// Running requests that append a token a step, by the class of the segment and the tier of its current block.
     rate: PerClassTier<u32>,
-    decoded: PerClassTier<u64>,
-    counted_to_step: PerClassTier<u64>,
+    /// Σ change × step over all changes of the rate: up to step s, rate·s less this was decoded. Modulo 2⁶⁴, as the difference is small.
+    rate_changes: PerClassTier<u64>,
 }
 
 impl Ledger {
@@ -38,8 +38,8 @@ impl Ledger {
     /// If more leave than joined: a fault of ours.
     pub fn change_rate(&mut self, class: SegmentClass, tier: Tier, steps_started: u64, change: i32) {
         let place = (class, tier);
-        self.decoded[place] += u64::from(self.rate[place]) * (steps_started - self.counted_to_step[place]);
-        self.counted_to_step[place] = steps_started;
+        let weight = i64::from(change).cast_unsigned().wrapping_mul(steps_started);
+        self.rate_changes[place] = self.rate_changes[place].wrapping_add(weight);
         self.rate[place] = self.rate[place]
             .checked_add_signed(change)
             .expect("Invariant: as many requests leave a rate as joined it");
@@ -52,8 +52,8 @@ impl Ledger {
         for class in SegmentClass::ALL {
             for tier in Tier::ALL {
                 let place = (class, tier);
-                total[place] += self.decoded[place]
-                    + u64::from(self.rate[place]) * (steps_started - self.counted_to_step[place]);
+                let at_this_rate = u64::from(self.rate[place]).wrapping_mul(steps_started);
+                total[place] += at_this_rate.wrapping_sub(self.rate_changes[place]);
             }
         }
         total

@@ -10,6 +10,7 @@ mod suffix;
 
 pub use append::{Appends, Starved};
 pub use decisions::{Decisions, Fate};
+pub use draw::Waits;
 pub use ledger::{Ledger, WriteKind};
 pub use suffix::Need;
 
@@ -52,7 +53,7 @@ impl Placement {
         Self {
             memory: Memory::new(gpus, blocks, block_tokens, decisions.falls_back()),
             ledger: Ledger::default(),
-            appends: Appends::new(gpus, block_tokens),
+            appends: Appends::new(gpus, block_tokens, decisions.keeps()),
             decisions,
             prompts: vec![Prompt { segment: SegmentId::NONE, written_before: false }; gpus * prompt_keys],
             prompt_keys,
@@ -74,15 +75,17 @@ impl Placement {
     /// Enters a segment in the table; the policy names its tier.
     pub fn open(&mut self, facts: &SegmentFacts) -> SegmentId {
         let gpu = &self.memory.gpus[usize::from(facts.gpu)];
-        let sum = |tier| self.memory.gpus.iter().map(|gpu| u64::from(gpu.free[tier])).sum();
         let view = NodeView {
             gpu_free: gpu.free,
             gpu_total: gpu.total,
-            node_free: PerTier(crate::units::Tier::ALL.map(sum)),
+            node_free: self.memory.node_free(),
             gpus: self.memory.gpus.len(),
         };
         let target = self.decisions.open(facts, &view);
-        self.memory.open(facts.gpu, facts.class, target)
+        let id = self.memory.open(facts.gpu, facts.class, target);
+        // Without blocks that outlive their boundary, only prompts that nobody holds are reclaimed.
+        self.memory.segment_mut(id).whole = !self.decisions.keeps() && !facts.is_shared;
+        id
     }
 
     /// A session begins to hold the GPU's copy of a shared prompt of `tokens` tokens.

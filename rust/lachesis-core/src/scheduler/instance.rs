@@ -14,14 +14,21 @@ pub struct RequestState {
     pub generated: u32,
     /// When it became, or at the earliest becomes, ready.
     pub ready: Picos,
-    /// When it was first admitted.
+    /// When it was first admitted: its new tokens are in their segments since; `NOT_ADMITTED` before.
     pub admitted: Picos,
     /// When its first token was emitted; 0 before.
     pub first_token: Picos,
-    /// It was admitted once: its new tokens are in their segments.
-    pub written: bool,
-    /// It became ready.
-    pub is_ready: bool,
+}
+
+/// Before a request's first admission.
+pub(super) const NOT_ADMITTED: Picos = -1;
+
+impl RequestState {
+    /// Whether it was admitted once, so that its new tokens are in their segments.
+    #[must_use]
+    pub const fn written(&self) -> bool {
+        self.admitted != NOT_ADMITTED
+    }
 }
 
 /// A segment's state.
@@ -92,10 +99,8 @@ impl Instances {
             waits_for: request.predecessors,
             generated: 0,
             ready: 0,
-            admitted: 0,
+            admitted: NOT_ADMITTED,
             first_token: 0,
-            written: false,
-            is_ready: false,
         }));
         instance.segments.clear();
         instance.segments.extend(workload.segments_of(index(session)).iter().map(|segment| SegmentState {

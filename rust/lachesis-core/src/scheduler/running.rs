@@ -82,7 +82,11 @@ impl Scheduler {
         while behind > 0 && waiting[behind - 1].place > place {
             behind -= 1;
         }
-        waiting.insert(behind, Queued { place, who });
+        if behind == waiting.len() {
+            waiting.push_back(Queued { place, who });
+        } else {
+            waiting.insert(behind, Queued { place, who });
+        }
     }
 
     /// The head of a queue.
