@@ -12,7 +12,6 @@ from rich.text import Text
 from lachesis import __version__
 from lachesis.reproduce.row import Row
 
-
 QUICK_NOTE = (
     "Measured at the lower precision of --quick: loads to the nearest grid load, short runs. "
     "Intervals say how sure each figure is; docs/reproduction.md says how far they lie from full "

@@ -11,11 +11,11 @@ from typing import Any
 
 from lachesis.errors import InternalError
 from lachesis.reproduce.cells import Cell
+from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import Runs
 from lachesis.results.directory import read_runs
-from lachesis.simulation import SearchPrecision
-from lachesis.sweeps import Specification, SweepWatcher, on_threads, sweep
+from lachesis.sweeps import Specification, SweepWatcher, sweep
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Precision:
     Attributes:
         half_width: asked of the 95 % interval of device-years, relative.
         turnovers: of the live sessions, at which a run ends anyway.
-        search: how finely loads are searched for.
+        load: how loads are measured.
     """
 
     half_width: str
     turnovers: float
-    search: SearchPrecision
+    load: LoadMeasurement
 
 
-FULL = Precision("4%", 4.0, SearchPrecision(turnovers=1.0, requests=50_000.0, coarse=True))
-QUICK = Precision("10%", 1.0, SearchPrecision(turnovers=0.5, requests=12_000.0, coarse=True))
+FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0, repeats=1))
+QUICK = Precision("15%", 1.0, LoadMeasurement(requests=20_000, turnovers=1.0))
 
 
 def simulated(
@@ -64,10 +64,9 @@ def simulated(
     outcome = sweep(
         Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
         folder,
-        on_threads(threads),
-        workers=f"{threads} threads",
+        with_common_loads(threads, precision.load),
+        workers=f"{threads} threads, loads found by groups of cells",
         watcher=watcher,
-        search=precision.search,
     )
     if outcome.failures:
         cell = next(entry for entry in outcome.manifest.cells if entry.failures)

@@ -89,14 +89,7 @@ def run_cell(
     compared: list[Comparison] = []
 
     def attempt(policies: Sequence[str]) -> None:
-        found = compare(
-            loaded, cell.plan, policies, cell.load,
-            threads=threads, search=cell.search,
-            guess=None if guesses is None else guesses.near(cell), stop=stop,
-        )  # fmt: skip
-        compared.append(found)
-        if guesses is not None:
-            guesses.found(cell, found.searches)
+        compared.append(compare(loaded, cell.plan, policies, cell.load, threads=threads, stop=stop))
 
     try:
         attempt(cell.policies)

@@ -26,7 +26,7 @@ from lachesis.results.files import write_text
 from lachesis.results.folders import make_folder
 from lachesis.results.lifetimes import lifetimes_table
 from lachesis.results.provenance import digest
-from lachesis.simulation import LoadedTrace, SearchPrecision
+from lachesis.simulation import LoadedTrace
 from lachesis.sweeps.cells import Cell, TraceSource, expand
 from lachesis.sweeps.execution import CellOutcome, Traces, run_cells
 from lachesis.sweeps.lock import locked
@@ -86,7 +86,6 @@ def sweep(
     workers: str = "threads",
     restart: bool = False,
     watcher: SweepWatcher | None = None,
-    search: SearchPrecision | None = None,
 ) -> SweepOutcome:
     """Run what a specification asks for and the directory does not hold yet.
 
@@ -100,7 +99,6 @@ def sweep(
         workers: what the manifest says of how it ran.
         restart: throw away the results that are there.
         watcher: hears about progress.
-        search: how finely loads are searched for.
 
     Raises:
         InputError: an invalid specification, a trace that cannot be read, or a directory that holds
@@ -120,7 +118,7 @@ def sweep(
         ({'done': 2, 'failed': 0, 'pending': 0}, 2, 0)
     """
     watcher = watcher or SweepWatcher()
-    cells = expand(specification, search)
+    cells = expand(specification)
     shards = shards_of(cells, _digest(cells), timed=specification.timeline_interval_s is not None)
     _check_place(Path(directory), restart=restart)
     place = make_folder(directory)
