@@ -97,6 +97,7 @@ def draw_figures(
 
 
 def lifetimes_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+    """Distributions of T_norm by class, a panel a workload."""
     return _distributions(
         columns,
         stats,
@@ -107,6 +108,7 @@ def lifetimes_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) ->
 
 
 def ratios_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+    """Distributions of reads per token written by class, a panel a workload."""
     return _distributions(
         columns,
         stats,

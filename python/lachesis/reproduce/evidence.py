@@ -91,8 +91,7 @@ class Evidence:
         return self._columns[workload]
 
     def predictor(self) -> RankedWorkers:
-        """The workers of the multi-agent corpora, ranked at their spawn by a model that never saw
-        their session.
+        """The workers of the multi-agent corpora, ranked at their spawn, out of fold.
 
         Example:
             >>> from lachesis.presets import load_latency

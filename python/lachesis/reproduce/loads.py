@@ -1,12 +1,15 @@
 """The loads that the SLOs admit, for many cells that differ in little.
 
 A run's strain is the larger of p99 TTFT and p99 TPOT over its limit; the load looked for is the one
-at which it is 1. Near there log strain is a line in log sessions, with one slope for all memory
-splits of a model, trace and SLO, and a level of its own for each split. So one split is measured at
-a few loads, the others at its answer, and each load follows from the line: a tenth of the replays
-that an exhaustive search of every cell takes (`lachesis.simulation.search`), at loads that differ
-from its own by the noise of one measurement. All replays have the same seed, so that splits are told
-apart better than that noise.
+at which it is 1. Near there, for the memory splits of one model, trace and SLO,
+
+    log strain = level + slope x log sessions + flush / (HBF stacks)
+
+with one line for all: a split decides how fast flash takes what a step writes, and nothing else of a
+step's price. One split is measured at a few loads, to find the slope and about the answer; all others
+once, at that answer; the line through all measurements gives each split its load. That takes a tenth
+of the replays of an exhaustive search of every cell (`lachesis.simulation.search`), and pools the
+noise of p99 over the splits. All replays have one seed, so that splits are told apart better still.
 """
 
 from __future__ import annotations
@@ -18,20 +21,28 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+import numpy as np
+
 from lachesis.simulation import BASELINE, Load, LoadedTrace, Stopping, compare
 from lachesis.sweeps import Cell, CellOutcome, Execute, TraceSource, run_cell
 
-#: Measured strains by sessions.
-Strains = dict[int, float]
-
 #: How log strain grows with log sessions where nothing better is known, and within which bounds.
 _SLOPE, _SLOPES = 0.7, (0.4, 1.5)
-#: A load is near the answer when its strain is this near 1: the line is followed no further.
-_NEAR = 0.08
-_MOST_MEASURED = 8
+#: Strains this near 1 lie on the line; beyond, TTFT may have exploded.
+_NEAR = 0.15
+_MOST_MEASURED = 10
 #: The farthest that one measurement sends the next, as a factor.
-_FARTHEST = 4.0
+_FARTHEST = 3.0
 _FIRST = 512
+
+
+@dataclass(frozen=True)
+class Strained:
+    """A measurement: at how many sessions, with how many HBF stacks, and the strain."""
+
+    sessions: int
+    stacks: int
+    strain: float
 
 
 @dataclass(frozen=True)
@@ -42,13 +53,11 @@ class LoadMeasurement:
         requests: about so many, the settling left out.
         turnovers: and no more turnovers of the live sessions than these.
         settling: turnovers before.
-        repeats: measurements of each split beside the first near the answer.
     """
 
     requests: float
     turnovers: float
     settling: float = 1.0
-    repeats: int = 1
 
     def stopping(self, sessions: int, requests_per_session: float) -> Stopping:
         """The length of one measurement."""
@@ -77,7 +86,7 @@ def with_common_loads(jobs: int, measurement: LoadMeasurement) -> Execute:
         groups = [list(group) for _, group in groupby(cells, key=_common)]
 
         def loads(group: list[Cell]) -> dict[str, int]:
-            return group_loads(group, _measure(group, traces, measurement, stop), measurement)
+            return group_loads(group, _measure(group, traces, measurement, stop))
 
         def run(cell: Cell, sessions: int) -> CellOutcome:
             at_load = replace(cell, load=Load("closed", sessions))
@@ -85,7 +94,6 @@ def with_common_loads(jobs: int, measurement: LoadMeasurement) -> Execute:
 
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                # What takes longest first, so that no thread is left with it at the end.
                 searching: dict[Future[dict[str, int]], list[Cell]] = {
                     pool.submit(loads, group): group for group in groups
                 }
@@ -106,51 +114,51 @@ def with_common_loads(jobs: int, measurement: LoadMeasurement) -> Execute:
     return execute
 
 
-def group_loads(
-    group: Sequence[Cell],
-    measure: Callable[[Cell, int], float],
-    measurement: LoadMeasurement,
-) -> dict[str, int]:
-    """The load of each cell of a group, by id.
+def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) -> dict[str, int]:
+    """The load of each cell, by id.
 
     Args:
         group: cells that differ in the memory split alone.
         measure: the strain of a cell at so many sessions.
-        measurement: how often splits are measured.
     """
     middle = group[len(group) // 2]
     strains = approach(lambda sessions: measure(middle, sessions))
     slope = line_slope(strains)
-    about = answer(strains, slope)
-    loads = {}
-    for cell in group:
-        own = strains if cell is middle else {}
-        sessions = about
-        for _ in range(0 if cell is middle else measurement.repeats):
-            own[sessions] = measure(cell, sessions)
-            sessions = answer(own, slope)
-        loads[cell.id] = answer(own, slope)
-    return loads
+    about = nearest(strains)
+    found = [
+        Strained(sessions, _stacks(middle), strain)
+        for sessions, strain in strains.items()
+        if abs(math.log(strain)) <= _NEAR or sessions == about
+    ]
+    found += [
+        Strained(about, _stacks(cell), measure(cell, about)) for cell in group if cell is not middle
+    ]
+    return {cell.id: admitted(found, _stacks(cell), slope) for cell in group}
 
 
-def approach(measure: Callable[[int], float], first: int = _FIRST) -> Strains:
-    """Strains at the loads that lead to the answer, the last of them near it.
+def approach(measure: Callable[[int], float], first: int = _FIRST) -> dict[int, float]:
+    """Strains by sessions at the loads that lead to the answer, the last of them near it.
 
     Example:
         >>> approach(lambda sessions: (sessions / 640) ** 0.7)
         {512: 0.8554160224820313, 640: 1.0}
     """
-    strains: Strains = {}
+    strains: dict[int, float] = {}
     sessions = first
     while len(strains) < _MOST_MEASURED and sessions not in strains:
         strains[sessions] = measure(sessions)
-        if abs(strains[sessions] - 1.0) <= _NEAR and len(strains) > 1:
+        if len(strains) > 1 and abs(math.log(strains[sessions])) <= _NEAR / 3:
             break
-        sessions = answer(strains, line_slope(strains))
+        sessions = _next(strains)
     return strains
 
 
-def line_slope(strains: Strains) -> float:
+def nearest(strains: Mapping[int, float]) -> int:
+    """The load measured with the strain nearest to 1."""
+    return min(strains, key=lambda sessions: abs(math.log(strains[sessions])))
+
+
+def line_slope(strains: Mapping[int, float]) -> float:
     """The slope of log strain in log sessions, from the two loads nearest to the answer.
 
     Example:
@@ -158,32 +166,47 @@ def line_slope(strains: Strains) -> float:
         (0.785, 0.7)
     """
     near = sorted(strains, key=lambda sessions: abs(math.log(strains[sessions])))[:2]
-    if len(near) < 2:
+    # Loads that lie close together tell noise rather than the slope.
+    if len(near) < 2 or abs(math.log(near[0] / near[1])) < 0.1:
         return _SLOPE
     one, other = near
-    rise = math.log(strains[one] / strains[other])
-    found = rise / math.log(one / other)
-    # Loads that lie close together tell noise rather than the slope.
-    if abs(math.log(one / other)) < 0.1:
-        return _SLOPE
+    found = math.log(strains[one] / strains[other]) / math.log(one / other)
     return min(_SLOPES[1], max(_SLOPES[0], found))
 
 
-def answer(strains: Strains, slope: float) -> int:
-    """Where the line has strain 1: its level is that of the strains near 1, or of the nearest.
+def admitted(found: Sequence[Strained], stacks: int, slope: float) -> int:
+    """Sessions at which the line through all measurements has strain 1 for so many HBF stacks.
 
     Example:
-        >>> answer({600: 0.97, 640: 1.02}, 0.7)
-        624
+        >>> measured = [Strained(600, 7, 0.96), Strained(600, 4, 1.02), Strained(600, 8, 0.95)]
+        >>> admitted(measured, 7, 0.7) > admitted(measured, 4, 0.7)
+        True
     """
-    near = [sessions for sessions, strain in strains.items() if abs(math.log(strain)) <= _NEAR]
-    if not near:
-        near = [min(strains, key=lambda sessions: abs(math.log(strains[sessions])))]
-    steps = [math.log(sessions) - math.log(strains[sessions]) / slope for sessions in near]
-    found = sum(steps) / len(steps)
-    low, high = min(near), max(near)
-    found = min(math.log(high * _FARTHEST), max(math.log(low / _FARTHEST), found))
-    return max(1, math.floor(math.exp(found)))
+    flush = np.array([1.0 / each.stacks for each in found])
+    level = np.array([math.log(each.strain) - slope * math.log(each.sessions) for each in found])
+    mean = float(flush.mean())
+    spread = float(((flush - mean) ** 2).sum())
+    rise = float(((flush - mean) * level).sum()) / spread if spread > 0.0 else 0.0
+    # More stacks never make a step longer.
+    rise = max(0.0, rise)
+    here = float(level.mean()) + rise * (1.0 / stacks - mean)
+    return max(1, math.floor(math.exp(-here / slope)))
+
+
+def _next(strains: Mapping[int, float]) -> int:
+    """The next load to measure: between what passes and what fails, or beyond what is known."""
+    passing = [sessions for sessions, strain in strains.items() if strain <= 1.0]
+    failing = [sessions for sessions, strain in strains.items() if strain > 1.0]
+    low, high = max(passing, default=0), min(failing, default=0)
+    if low and high > low:
+        share = 0.5
+        # Where TTFT explodes there is nothing to interpolate.
+        if strains[high] < 1.5:
+            share = -math.log(strains[low]) / math.log(strains[high] / strains[low])
+        return round(low * (high / low) ** min(0.9, max(0.1, share)))
+    known = nearest(strains)
+    factor = math.exp(-math.log(strains[known]) / line_slope(strains))
+    return max(1, round(known * min(_FARTHEST, max(1.0 / _FARTHEST, factor))))
 
 
 def _measure(
@@ -202,6 +225,10 @@ def _measure(
         return found.replays[0].strain(plan.settings.slo).value
 
     return measure
+
+
+def _stacks(cell: Cell) -> int:
+    return cell.plan.settings.memory.hbf_stacks
 
 
 def _common(cell: Cell) -> tuple[str, str, str]:

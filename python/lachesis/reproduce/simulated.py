@@ -33,7 +33,7 @@ class Precision:
     load: LoadMeasurement
 
 
-FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0, repeats=1))
+FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision("15%", 1.0, LoadMeasurement(requests=20_000, turnovers=1.0))
 
 
