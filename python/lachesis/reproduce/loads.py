@@ -5,11 +5,12 @@ at which it is 1. Near there, for the memory splits of one model, trace and SLO,
 
     log strain = level + slope x log sessions + flush / (HBF stacks)
 
-with one line for all: a split decides how fast flash takes what a step writes, and nothing else of a
-step's price. One split is measured at a few loads, to find the slope and about the answer; all others
-once, at that answer; the line through all measurements gives each split its load. That takes a tenth
-of the replays of an exhaustive search of every cell (`lachesis.simulation.search`), and pools the
-noise of p99 over the splits. All replays have one seed, so that splits are told apart better still.
+with one line for all: a split decides how fast flash takes what a step writes, and nothing else of
+a step's price. One split is measured at a few loads, to find the slope and about the answer; all
+others once, at that answer; the line through all measurements gives each split its load. That takes
+a tenth of the replays of an exhaustive search of every cell (`lachesis.simulation.search`), and
+pools the noise of p99 over the splits. All replays have one seed, so that splits are told apart
+better still.
 """
 
 from __future__ import annotations
