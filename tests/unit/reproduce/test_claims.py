@@ -83,9 +83,7 @@ def test_what_a_larger_hbm_absorbs_is_told_by_rates_not_by_years():
     cells = [Cell("multi-agent", model, memory, "tight") for model in (LLAMA, QWEN)
              for memory in ("1/7", "4/4")]  # fmt: skip
     rates = [100.0, 88.0, 100.0, 60.0]
-    runs = Runs(
-        row(cell, "hbm-first", rate=rate) for cell, rate in zip(cells, rates, strict=True)
-    )
+    runs = Runs(row(cell, "hbm-first", rate=rate) for cell, rate in zip(cells, rates, strict=True))
     llama, qwen = claim_rows(claim("HBM-first's flash writes that 4/4 saves over 1/7"), runs)
     assert (llama.ours, qwen.ours) == pytest.approx((0.12, 0.40))
     assert (llama.within, qwen.within) == (True, False)

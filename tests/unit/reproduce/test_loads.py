@@ -12,9 +12,11 @@ from lachesis.reproduce.loads import (
     approach,
     group_loads,
     line_slope,
+    with_common_loads,
 )
 from lachesis.reproduce.simulated import QUICK, specification
-from lachesis.sweeps import Specification, expand
+from lachesis.results.directory import read_runs
+from lachesis.sweeps import Specification, expand, sweep
 
 MEMORIES = ("1/7", "2/6", "3/5", "4/4", "8/8*")
 
@@ -96,6 +98,30 @@ def test_measurements_are_bounded_in_requests_and_turnovers():
     assert measurement.stopping(100, 50.0).turnovers == 2.0
     assert measurement.stopping(400, 50.0).turnovers == 0.5
     assert measurement.stopping(10_000, 50.0).turnovers == 0.25
+
+
+def test_runs_are_made_at_the_loads_that_were_found_whatever_the_threads(tmp_path):
+    asked = Specification.parse(
+        {
+            "defaults": {"turnovers": 1, "precision": "20%", "node.landing": "sync",
+                         "node.gpus": 1},
+            "run": [{"trace": "tau3-airline", "memory": ["1/7", "4/4"], "slo": "tight",
+                     "policy": ["hbm-first", "lachesis"]}],
+        }
+    )  # fmt: skip
+    measurement = LoadMeasurement(requests=2_000, turnovers=1.0)
+    tables = []
+    for threads in (1, 2):
+        sweep(asked, tmp_path / str(threads), with_common_loads(threads, measurement))
+        tables.append(read_runs(tmp_path / str(threads)))
+    assert tables[0].equals(tables[1])
+    rows = tables[0].to_pylist()
+    assert [row["memory"] for row in rows] == ["1/7", "1/7", "4/4", "4/4"]
+    assert rows[0]["load_sessions"] == rows[1]["load_sessions"]
+    assert rows[0]["load_sessions"] >= rows[2]["load_sessions"] > 1
+    for row in rows:
+        if row["policy"] == "hbm-first":
+            assert 0.7 < row["tpot_p99_s"] / row["slo_tpot_p99_s"] < 1.3
 
 
 def test_the_specification_names_every_cell_with_the_settings_of_the_reproduction():
