@@ -204,7 +204,8 @@ def _next(strains: Mapping[int, float]) -> int:
         # Where TTFT explodes there is nothing to interpolate.
         if strains[high] < 1.5:
             share = -math.log(strains[low]) / math.log(strains[high] / strains[low])
-        return round(low * (high / low) ** min(0.9, max(0.1, share)))
+        between: float = low * (high / low) ** min(0.9, max(0.1, share))
+        return round(between)
     known = nearest(strains)
     factor = math.exp(-math.log(strains[known]) / line_slope(strains))
     return max(1, round(known * min(_FARTHEST, max(1.0 / _FARTHEST, factor))))
