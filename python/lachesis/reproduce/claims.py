@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -83,9 +84,11 @@ def evaluated_row(
     low, high = published if isinstance(published, tuple) else (published, published)
     end = min(max(ours.value, low), high)
     off = (ours.value - end) / end if end else ours.value
+    # A run that is too short to tell its error has no interval.
+    interval = ours.interval if math.isfinite(ours.relative) else None
     return Row(
         claim, subject, workloads, published, ours.value, off, abs(off) <= tolerance, tolerance,
-        note, ours.interval,
+        note, interval,
     )  # fmt: skip
 
 

@@ -70,12 +70,15 @@ class LoadMeasurement:
         )
 
 
-def with_common_loads(jobs: int, measurement: LoadMeasurement) -> Execute:
+def with_common_loads(
+    jobs: int, measurement: LoadMeasurement, stopping: Stopping | None = None
+) -> Execute:
     """Runs the cells of a sweep at loads that are found for all of them together.
 
     Args:
         jobs: threads; they change no result.
         measurement: of the loads.
+        stopping: when runs end, where not as the specification says.
     """
 
     def execute(
@@ -90,7 +93,8 @@ def with_common_loads(jobs: int, measurement: LoadMeasurement) -> Execute:
             return group_loads(group, _measure(group, traces, measurement, stop))
 
         def run(cell: Cell, sessions: int) -> CellOutcome:
-            at_load = replace(cell, load=Load("closed", sessions))
+            plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
+            at_load = replace(cell, plan=plan, load=Load("closed", sessions))
             return run_cell(at_load, traces[cell.source], stop=stop)
 
         with ThreadPoolExecutor(jobs) as pool:

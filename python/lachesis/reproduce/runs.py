@@ -39,6 +39,8 @@ class Measured:
         Runs of one cell replay the same sessions, so that theirs partly cancel: the interval is
         then somewhat too wide.
         """
+        if other.value == 0.0:
+            return Measured(math.inf)
         return Measured(self.value / other.value, math.hypot(self.relative, other.relative))
 
     def below_one(self) -> Measured:

@@ -15,6 +15,7 @@ from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import Runs
 from lachesis.results.directory import read_runs
+from lachesis.simulation import Stopping
 from lachesis.sweeps import Specification, SweepWatcher, sweep
 
 
@@ -26,15 +27,21 @@ class Precision:
         half_width: asked of the 95 % interval of device-years, relative.
         turnovers: of the live sessions, at which a run ends anyway.
         load: how loads are measured.
+        stopping: a fixed length of the runs instead, below what settling takes.
     """
 
     half_width: str
     turnovers: float
     load: LoadMeasurement
+    stopping: Stopping | None = None
 
 
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
-QUICK = Precision("15%", 1.0, LoadMeasurement(requests=20_000, turnovers=1.0))
+QUICK = Precision(
+    "15%", 1.0,
+    LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75),
+    Stopping(turnovers=0.4, warm_up_turnovers=0.8, fixed=True),
+)  # fmt: skip
 
 
 def simulated(
@@ -64,7 +71,7 @@ def simulated(
     outcome = sweep(
         Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
         folder,
-        with_common_loads(threads, precision.load),
+        with_common_loads(threads, precision.load, precision.stopping),
         workers=f"{threads} threads, loads found by groups of cells",
         watcher=watcher,
     )
