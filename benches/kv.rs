@@ -14,7 +14,7 @@ fn extents(criterion: &mut Criterion) {
         let mut memory = Memory::new(1, PerTier([BLOCKS, BLOCKS]), 16, true);
         bench.iter(|| {
             let id = memory.open(0, SegmentClass::Worker, Tier::Hbm);
-            memory.append(id, 256 * 16, &mut |_, _| {}).expect("there is room");
+            memory.append(id, 256 * 16, |_, _| {}).expect("there is room");
             memory.free(id)
         });
     });

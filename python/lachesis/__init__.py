@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lachesis._engine import __version__
 
 if TYPE_CHECKING:
+    from lachesis.api import Result, Results, read_results, simulate, sweep
     from lachesis.errors import InputError, LachesisError
     from lachesis.placement import Placement
     from lachesis.traces import Trace, open_trace
@@ -23,11 +24,28 @@ _HOMES = {
     "InputError": "lachesis.errors",
     "LachesisError": "lachesis.errors",
     "Placement": "lachesis.placement",
+    "Result": "lachesis.api",
+    "Results": "lachesis.api",
     "Trace": "lachesis.traces",
     "open_trace": "lachesis.traces",
+    "read_results": "lachesis.api",
+    "simulate": "lachesis.api",
+    "sweep": "lachesis.api",
 }
 
-__all__ = ["InputError", "LachesisError", "Placement", "Trace", "__version__", "open_trace"]
+__all__ = [
+    "InputError",
+    "LachesisError",
+    "Placement",
+    "Result",
+    "Results",
+    "Trace",
+    "__version__",
+    "open_trace",
+    "read_results",
+    "simulate",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> object:

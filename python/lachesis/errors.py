@@ -17,6 +17,22 @@ EXIT_INTERNAL = 1
 _VALUE_CHARACTERS_MAX = 80
 
 
+def printable(name: str) -> str:
+    r"""A file's name as it can be printed and written: what cannot be shown becomes an escape.
+
+    Names may hold newlines, bytes that are no UTF-8, and codes that a terminal would obey.
+
+    Example:
+        >>> print(printable("new\nline"), printable("caf\udce9"))
+        new\nline caf\udce9
+    """
+    if name.isprintable():
+        return name
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in name
+    )
+
+
 def _one_line(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split()) if text.strip() else repr(text)
@@ -67,7 +83,7 @@ class InputError(LachesisError):
         super().__init__(self.rule)
 
     def __str__(self) -> str:
-        where = self.path or ""
+        where = printable(self.path or "")
         if self.row is not None:
             joint = ":" if isinstance(self.row, int) and where else (": " if where else "")
             where = f"{where}{joint}{self.row}"

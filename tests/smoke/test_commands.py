@@ -285,8 +285,14 @@ def test_read_write_ratio_tells_what_was_fixed_from_the_trace(lachesis_here: Lac
     assert fixed["load_sessions"] == 8
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+)
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path: Path, threads: str) -> None:
+def test_a_run_stops_within_a_second_and_leaves_nothing(
+    tmp_path: Path, threads: str, number: signal.Signals, code: int, said: str
+) -> None:
     words = (
         "run", "multi-agent", "--load", "1500", "--turnovers", "100000", "--precision", "0.000001",
         "--threads", threads, "--json", "out.json", "--plot", "out.png",
@@ -298,9 +304,9 @@ def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path: Path, threads
         time.sleep(4.0)
         assert process.poll() is None, "the run ended by itself: make it longer"
         asked = time.monotonic()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=20)
         waited_s = time.monotonic() - asked
-    assert (process.returncode, out, err) == (130, "", "lachesis: interrupted\n")
+    assert (process.returncode, out, err) == (code, "", f"lachesis: {said}\n")
     assert waited_s < 1.0
     assert list(tmp_path.iterdir()) == []

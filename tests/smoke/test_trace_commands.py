@@ -39,6 +39,7 @@ def test_stats_prints_writes_and_draws(lachesis: Lachesis, tmp_path: Path) -> No
     assert (code, err) == (0, "")
     assert width(out) <= 80
     assert "reasoning-laden" in out
+    assert "a prompt that sessions" in out
     document = json.loads((tmp_path / "s.json").read_text())
     jsonschema.validate(document, stats_schema())
     assert document["provenance"]["command"] == "lachesis trace stats tau3-airline --seed 0"

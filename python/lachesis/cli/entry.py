@@ -1,6 +1,7 @@
 """From arguments to an exit code: the commands, and every way in which they can end.
 
-0 well; 1 a fault of ours; 2 a mistake of the user's; 130 Ctrl-C; 141 the reader of our output left.
+0 well; 1 a fault of ours; 2 a mistake of the user's; 130 Ctrl-C; 141 the reader of our output left;
+143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -8,22 +9,23 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cyclopts import App, CycloptsError, Group
 
 from lachesis import __version__
 from lachesis.cli.terminal import EXIT_BROKEN_PIPE, console, silence_stdout
+from lachesis.cli.termination import interruption
 from lachesis.errors import EXIT_INTERNAL, EXIT_USER, LachesisError
-
-EXIT_INTERRUPTED = 130
 
 _HELP = """How long does high-bandwidth flash last under your agents' KV cache?
 
 TRACE is a file or folder of agent logs, a NAME.trace, or a built-in corpus.
 """
-_EPILOGUE = "Exit codes: 0 well, 1 a fault of ours, 2 a mistake of yours, 130 interrupted."
+_EPILOGUE = (
+    "Exit codes: 0 well, 1 a fault of ours, 2 a mistake of yours, 130 interrupted, 143 terminated."
+)
 
 
 def build_app() -> App:
@@ -60,14 +62,56 @@ def build_app() -> App:
         usage="Usage: lachesis reproduce [OPTIONS]",
     )
     app.command(
+        "lachesis.cli.report:report",
+        name="report",
+        help="Write a page about runs: the answer in words, plots, a table, the configuration.",
+        usage="Usage: lachesis report DIR -o FILE.html [OPTIONS]",
+    )
+    app.command(
         "lachesis.cli.presets:presets",
         name="presets",
         help="List models, GPUs, memories, flash, policies and corpora, with sources.",
         usage="Usage: lachesis presets [KIND [NAME]]",
     )
+    app.command(_find_app())
     app.command(_trace_app())
     app.command(_predictor_app())
     return app
+
+
+def _find_app() -> App:
+    find = App(
+        name="find",
+        help="Ask the other way round: which memory, load or split grants so many years.",
+        version_flags=[],
+        help_format="plaintext",
+    )
+    find.command(
+        "lachesis.cli.find:find_smallest_hbm",
+        name="smallest-hbm",
+        help="The least HBM with which the flash lasts so many years.",
+        usage="Usage: lachesis find smallest-hbm TRACE... --years YEARS [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_largest_load",
+        name="largest-load",
+        help="The largest load at which the flash lasts so many years, within the SLO.",
+        usage="Usage: lachesis find largest-load TRACE... --years YEARS [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_cheapest_split",
+        name="cheapest-split",
+        help="The split with the lowest cost, given the price of a stack of each kind.",
+        usage="Usage: lachesis find cheapest-split TRACE... --years YEARS --hbm-price PRICE "
+        "--hbf-price PRICE [OPTIONS]",
+    )
+    find.command(
+        "lachesis.cli.find:find_effect",
+        name="effect",
+        help="What a change does, at the same load and at the load that the SLO then admits.",
+        usage="Usage: lachesis find effect TRACE... --set KEY=VALUE [OPTIONS]",
+    )
+    return find
 
 
 def _predictor_app() -> App:
@@ -144,8 +188,11 @@ def _trace_app() -> App:
     return trace
 
 
-def execute(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; errors become one line on standard error."""
+def execute(arguments: Sequence[str], terminated: Callable[[], bool] = lambda: False) -> int:
+    """Run one command line and return its exit code; errors become one line on standard error.
+
+    `terminated` says whether an interrupt was SIGTERM (see `termination`).
+    """
     debug = "--debug" in arguments
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -162,7 +209,8 @@ def execute(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else EXIT_INTERNAL
     except KeyboardInterrupt:
-        return _fail("interrupted", EXIT_INTERRUPTED, debug=debug, prefix="")
+        said, code = interruption(terminated())
+        return _fail(said, code, debug=debug, prefix="")
     except LachesisError as error:
         return _fail(str(error), error.exit_code, debug=debug)
     except CycloptsError as error:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from lachesis.cli.json_output import check_json, table_console, write_json
+from lachesis.cli.reading import read_traces
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.predict import Kind, TrainedPredictor, evaluate, load, save, train
 from lachesis.predict.training import FITTED, check_alpha, require_scikit_learn
 from lachesis.presets import load_latency
-from lachesis.quantities import parse_pairs
 from lachesis.report.predictor_plot import draw_evaluation
 from lachesis.report.predictor_table import print_evaluation
 from lachesis.results import check_output, to_json
 from lachesis.results.folders import check_folder
 from lachesis.results.predictor_document import evaluation_document, training_document
-from lachesis.traces import ReadOptions, Trace, open_trace
+from lachesis.traces import Trace
 from lachesis.traces.opening import is_path
 
 
@@ -47,10 +47,9 @@ class PredictorOptions:
         check_alpha(self.alpha)
         return Kind.RIDGE if self.kind is None else Kind.parse(self.kind)
 
-    def open(self) -> Trace:
+    def open(self, *, quiet: bool) -> Trace:
         """The trace of all names."""
-        columns = parse_pairs(list(self.map), "--map", "OURS=THEIRS")
-        return open_trace(*self.traces, format=self.format, options=ReadOptions(columns=columns))
+        return read_traces(self.traces, self.format, self.map, quiet=quiet)
 
     def corpora(self) -> list[str]:
         """Names of the built-in corpora among the inputs."""
@@ -82,9 +81,8 @@ def execute_training(
     if kind in FITTED:
         require_scikit_learn()
     latency = load_latency(options.latency)
-    with waiting("reading traces", quiet=quiet) as say:
-        trace = options.open()
-        say("training")
+    trace = options.open(quiet=quiet)
+    with waiting("training", quiet=quiet):
         predictor = train(trace, kind, alpha=options.alpha, latency=latency, seed=options.seed)
     save(predictor, output)
     command = [*options.words("train"), "--kind", str(kind), "--alpha", f"{options.alpha:g}"]
@@ -130,9 +128,8 @@ def execute_evaluation(
     else:
         command += ["--predictor", predictor]
 
-    with waiting("reading traces", quiet=quiet) as say:
-        trace = options.open()
-        say("scoring workers")
+    trace = options.open(quiet=quiet)
+    with waiting("scoring workers", quiet=quiet) as say:
         evaluation = evaluate(trace, asked, alpha=options.alpha, latency=latency, seed=options.seed)
         document = evaluation_document(
             trace, evaluation, latency=latency, seed=options.seed, command=command,

@@ -6,16 +6,16 @@ import os
 from dataclasses import replace
 
 from lachesis.cli.json_output import check_json, table_console, write_json
+from lachesis.cli.reading import read_traces
 from lachesis.cli.run_progress import run_progress
 from lachesis.errors import InputError
 from lachesis.policy import choose_policy
-from lachesis.quantities import parse_pairs, parse_seconds
+from lachesis.quantities import parse_seconds
 from lachesis.report.run_plot import plot_format, plot_run
 from lachesis.report.run_table import print_run
 from lachesis.results import check_output, replaced, run_document, to_json
 from lachesis.results.timeline import check_timeline, write_timeline
 from lachesis.simulation import DEFAULT_POLICIES, Load, RunOptions, compare
-from lachesis.traces import ReadOptions, open_trace
 from lachesis.traces.opening import is_path
 
 
@@ -53,14 +53,11 @@ def execute_run(
     if timeline is not None:
         interval_s = parse_seconds(timeline_interval or "10s", "--timeline-interval")
         plan = replace(plan, timeline_interval_s=interval_s)
-    columns = parse_pairs(list(options.map), "--map", "OURS=THEIRS")
     if threads is None:
         threads = min(len(os.sched_getaffinity(0)), len(policies))
 
+    trace = read_traces(options.traces, options.format, options.map, quiet=quiet)
     with run_progress(quiet=quiet) as watcher:
-        trace = open_trace(
-            *options.traces, format=options.format, options=ReadOptions(columns=columns)
-        )
         comparison = compare(trace, plan, policies, load, threads=threads, watcher=watcher)
         corpora = [name for name in dict.fromkeys(options.traces) if not is_path(name)]
         document = run_document(comparison, command=options.command(), corpora=corpora)

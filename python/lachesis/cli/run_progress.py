@@ -14,9 +14,9 @@ from lachesis.simulation import Load, Replay, Watcher
 class _Display(Watcher):
     """A line for each policy: its search, then its replay. Safe to call from several threads."""
 
-    def __init__(self, progress: Progress, reading: TaskID) -> None:
+    def __init__(self, progress: Progress, preparing: TaskID) -> None:
         self._progress = progress
-        self._reading = reading
+        self._preparing = preparing
         self._lines: dict[str, TaskID] = {}
 
     def load_tried(self, policy: str, sessions: int, passes: bool) -> None:
@@ -37,7 +37,7 @@ class _Display(Watcher):
         self._progress.update(self._line(policy), completed=1.0, description=f"{policy}: done")
 
     def _line(self, policy: str) -> TaskID:
-        self._progress.update(self._reading, visible=False)
+        self._progress.update(self._preparing, visible=False)
         if policy not in self._lines:
             self._lines[policy] = self._progress.add_task(policy, total=None)
         return self._lines[policy]
@@ -55,4 +55,4 @@ def run_progress(*, quiet: bool) -> Iterator[Watcher]:
         TimeElapsedColumn(),
     )  # fmt: skip
     with Progress(*columns, console=screen, transient=True) as progress:
-        yield _Display(progress, progress.add_task("reading traces", total=None))
+        yield _Display(progress, progress.add_task("preparing", total=None))

@@ -36,11 +36,12 @@ def execute_sweep(
                 asked, output, execute, workers=workers, restart=restart, watcher=watcher
             )
         except KeyboardInterrupt:
-            again = shlex.join(["lachesis", "sweep", specification, "-o", output])
-            sys.stderr.write(
-                f"lachesis: {watcher.ended_cells:,} of {watcher.cells:,} cells are done and kept; "
-                f"go on with: {again}\n"
-            )
+            if watcher.cells:
+                again = shlex.join(["lachesis", "sweep", specification, "-o", output])
+                sys.stderr.write(
+                    f"lachesis: {watcher.ended_cells:,} of {watcher.cells:,} cells are done and "
+                    f"kept; go on with: {again}\n"
+                )
             raise
     if not quiet:
         print_sweep(console(), outcome.manifest, read_runs(output), outcome.cells_run)

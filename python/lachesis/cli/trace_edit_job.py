@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from lachesis.characterise.selection import Conditions, select_sessions
 from lachesis.cli.json_output import check_json
-from lachesis.cli.trace_job import check_trace_output, read_traces, report_trace
+from lachesis.cli.reading import read_traces
+from lachesis.cli.trace_job import check_trace_output, report_trace
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.traces.trace import session_digests
@@ -38,8 +39,8 @@ def filter_sessions(
     for option, bound in bounds.items():
         if bound is not None and bound < 1:
             raise InputError("must be at least 1", field=option, value=bound)
-    with waiting("reading traces", quiet=quiet):
-        trace = read_traces(traces, format, map)
+    trace = read_traces(traces, format, map, quiet=quiet)
+    with waiting("writing the trace", quiet=quiet):
         selection = select_sessions(trace, conditions)
         kept = trace.select(selection.kept)
         kept.source = f"{trace.source} ({conditions.describe()})"
@@ -69,8 +70,8 @@ def merge(
     check_trace_output(output)
     if len(traces) < 2:
         raise InputError("name at least two traces", field="TRACE")
-    with waiting("reading traces", quiet=quiet):
-        trace = read_traces(traces, format, map)
+    trace = read_traces(traces, format, map, quiet=quiet)
+    with waiting("writing the trace", quiet=quiet):
         trace.save(output)
         repeated = len(trace) - len(set(session_digests(trace).values()))
     done = f"Wrote {output}."

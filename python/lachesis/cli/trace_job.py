@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
@@ -11,15 +10,15 @@ from rich.text import Text
 
 from lachesis import __version__
 from lachesis.cli.json_output import check_json, table_console, write_json
+from lachesis.cli.reading import read_traces
+from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
-from lachesis.quantities import parse_pairs
 from lachesis.report.run_summary import quality_sentences
 from lachesis.results import to_json
 from lachesis.results.provenance import trace_summary
-from lachesis.traces import ReadOptions, Trace, open_trace
+from lachesis.traces import Trace
 from lachesis.traces.generator import corpora, generate
 from lachesis.traces.redact import redact
-from lachesis.traces.tokenizers import load_tokenizer
 
 
 def import_sources(
@@ -41,10 +40,11 @@ def import_sources(
     """
     check_json(json, sources)
     check_trace_output(output)
-    trace = read_traces(sources, format, map, tokenizer=tokenizer, strict=strict)
-    if redacted:
-        trace = redact(trace)
-    trace.save(output)
+    trace = read_traces(sources, format, map, tokenizer=tokenizer, strict=strict, quiet=quiet)
+    with waiting("writing the trace", quiet=quiet):
+        if redacted:
+            trace = redact(trace)
+        trace.save(output)
     report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
@@ -62,7 +62,7 @@ def check_traces(
         InputError: the first rule that is broken.
     """
     check_json(json, traces)
-    trace = read_traces(traces, format, map)
+    trace = read_traces(traces, format, map, quiet=quiet)
     report_trace(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
 
 
@@ -83,24 +83,6 @@ def generate_corpus(
     trace = generate(corpus, seed, scale)
     trace.save(output)
     report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
-
-
-def read_traces(
-    names: Sequence[str],
-    format: str | None,
-    map: Sequence[str],
-    *,
-    tokenizer: str | None = None,
-    strict: bool = False,
-) -> Trace:
-    """Everything that the arguments name, as one trace."""
-    if not names:
-        raise InputError("name at least one file or folder", field="TRACE")
-    options = ReadOptions(columns=parse_pairs(list(map), "--map", "OURS=THEIRS"), strict=strict)
-    if tokenizer is not None:
-        loaded = load_tokenizer(tokenizer)
-        options = replace(options, count_tokens=loaded.count_tokens, tokenizer=loaded.name)
-    return open_trace(*names, format=format, options=options)
 
 
 def check_trace_output(output: str) -> None:
@@ -128,6 +110,13 @@ def report_trace(
     for name, count in _counts(trace).items():
         table.add_row(name, f"{count:,}")
     screen.print(table)
+    screen.print(
+        Text(
+            "Input tokens written: what the session's own contexts did not hold, its prompt "
+            "included (trace stats: a prompt that sessions share once, and output too).",
+            style="dim",
+        )
+    )
     for sentence in quality_sentences(document["quality"]):
         screen.print(Text(sentence))
     screen.print(Text(done))

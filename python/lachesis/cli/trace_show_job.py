@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lachesis import __version__
-from lachesis.characterise.outline import find_session, outline
+from lachesis.characterise.outliner import find_session, outline
 from lachesis.characterise.session_list import session_list
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.waiting import waiting
+from lachesis.cli.reading import read_traces
 from lachesis.errors import InputError
-from lachesis.quantities import parse_pairs
 from lachesis.report.session_outline import print_outline, print_sessions
 from lachesis.results import to_json
-from lachesis.traces import ReadOptions, Trace, open_trace
+from lachesis.traces import Trace
 
 #: Sessions that are listed unless all are asked for.
 LISTED = 20
@@ -38,9 +37,7 @@ def execute_show(
     check_json(json, [name])
     if all and session is not None:
         raise InputError("lists every session, so name none", field="--all")
-    columns = parse_pairs(list(map), "--map", "OURS=THEIRS")
-    with waiting("reading the trace", quiet=quiet):
-        trace = open_trace(name, format=format, options=ReadOptions(columns=columns))
+    trace = read_traces([name], format, map, quiet=quiet)
     if session is None:
         found = session_list(trace)
         # The document holds every session, however many the table shows.

@@ -9,16 +9,15 @@ from rich.text import Text
 from lachesis.characterise.segments import segment_columns
 from lachesis.characterise.workload import workload_stats
 from lachesis.cli.json_output import check_json, table_console, write_json
+from lachesis.cli.reading import read_traces
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.presets import load_latency
-from lachesis.quantities import parse_pairs
 from lachesis.report.characterisation_plot import draw_figures
 from lachesis.report.stats_table import print_stats
 from lachesis.results import to_json
 from lachesis.results.folders import check_folder
 from lachesis.results.stats_document import stats_document
-from lachesis.traces import ReadOptions, open_trace
 from lachesis.traces.opening import is_path
 
 
@@ -46,11 +45,9 @@ def execute_stats(
     if seed < 0:
         raise InputError("must be 0 or more", field="--seed", value=seed)
     clock = load_latency(latency)
-    columns = parse_pairs(list(map), "--map", "OURS=THEIRS")
 
-    with waiting("reading traces", quiet=quiet) as say:
-        trace = open_trace(*traces, format=format, options=ReadOptions(columns=columns))
-        say("measuring lifetimes")
+    trace = read_traces(traces, format, map, quiet=quiet)
+    with waiting("measuring lifetimes", quiet=quiet) as say:
         segments = segment_columns(trace, clock, seed)
         say("comparing classes")
         stats = workload_stats(trace, segments, seed)

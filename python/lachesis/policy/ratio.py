@@ -9,18 +9,55 @@ writes; the threshold is therefore raised as far as HBM has room for what stays 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from lachesis.characterise.ratio import footprints, mean_read_write_ratio
+from lachesis.characterise.ratio import ClassFootprint, footprints, mean_read_write_ratio
 from lachesis.characterise.reference_clock import schedule
 from lachesis.errors import InputError
 from lachesis.policy.policies import Policy
-from lachesis.presets import Settings
+from lachesis.presets import LatencyPreset, Settings
 from lachesis.traces.trace import Trace
 
 
+@dataclass(frozen=True)
+class ClassReads:
+    """What the threshold needs to know of a trace, whatever the load and the memory.
+
+    Attributes:
+        footprints: by class, per live session, in blocks of `block_tokens`.
+        ratios: by class, the mean read-to-write ratio.
+        block_tokens: tokens a block.
+    """
+
+    footprints: dict[str, ClassFootprint]
+    ratios: dict[str, float]
+    block_tokens: int
+
+
+def class_reads(
+    trace: Trace, latency: LatencyPreset, *, block_tokens: int, seed: int = 0
+) -> ClassReads:
+    """Measure a trace for `fix_threshold`.
+
+    Args:
+        trace: what will be replayed.
+        latency: of the reference clock.
+        block_tokens: tokens a block.
+        seed: of the reference clock's delays.
+    """
+    clock = schedule(trace, latency, seed)
+    held = footprints(trace, clock, latency, block_tokens=block_tokens)
+    return ClassReads(held, mean_read_write_ratio(trace), block_tokens)
+
+
 def fix_threshold(
-    policy: Policy, trace: Trace, settings: Settings, load_sessions: int, *, seed: int = 0
+    policy: Policy,
+    trace: Trace,
+    settings: Settings,
+    load_sessions: int,
+    *,
+    seed: int = 0,
+    reads: ClassReads | None = None,
 ) -> Policy:
     """`read-write-ratio` with the classes that go to HBM, for one load and memory.
 
@@ -35,6 +72,8 @@ def fix_threshold(
         settings: gives HBM blocks of a GPU, GPUs, and the reference clock's latencies.
         load_sessions: live sessions of the node.
         seed: of the reference clock's delays.
+        reads: of the trace, where the caller has measured it already, with these latencies and
+            blocks of this size.
 
     Returns:
         The policy with `classes_in_hbm`, and in `chosen_for` the threshold (reads per write), the
@@ -54,10 +93,11 @@ def fix_threshold(
     if load_sessions < 1:
         raise InputError("must be at least 1", field="load_sessions", value=load_sessions)
     node = settings.node
-    clock = schedule(trace, settings.latency, seed)
-    held = footprints(trace, clock, settings.latency, block_tokens=node.block_tokens)
+    if reads is None:
+        reads = class_reads(trace, settings.latency, block_tokens=node.block_tokens, seed=seed)
+    assert reads.block_tokens == node.block_tokens, "Invariant: footprints are in these blocks"
+    held, ratios = reads.footprints, reads.ratios
     blocks = {name: held[name].node_blocks(load_sessions, node.gpus) for name in held}
-    ratios = mean_read_write_ratio(trace)
     hbm_blocks = settings.kv_capacity().hbm_blocks * node.gpus
     threshold, below = _largest_threshold(ratios, blocks, hbm_blocks)
     return replace(

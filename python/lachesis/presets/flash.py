@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lachesis.presets.base import Part, PositiveFloat, PositiveInt, Preset
+from lachesis.presets.base import NonNegativeFloat, Part, PositiveFloat, PositiveInt, Preset
 from lachesis.presets.loader import load_preset
 from lachesis.presets.sizes import GB
 
@@ -24,14 +24,17 @@ class HbfStack(Part, frozen=True, kw_only=True):
 class FlashPreset(Preset, frozen=True, kw_only=True):
     """The flash of one stack.
 
-    Endurance enters device-years; page, erase block, planes and dies shape the erase-block level
-    device; `read_us`, `program_us` and `erase_us` are its operation times.
+    Endurance enters device-years, and so does `refresh_hours`: every so often whatever is live in
+    flash, weights included, is written anew to keep it readable (0: never). Page, erase block,
+    planes and dies shape the erase-block level device; `read_us`, `program_us` and `erase_us` are
+    its operation times.
     """
 
     pe_cycles: PositiveInt
     write_amplification: Annotated[float, Meta(ge=1, le=1e6)]
     seconds_per_year: PositiveInt
     warranty_years: PositiveFloat
+    refresh_hours: NonNegativeFloat
     dies: PositiveInt
     planes_per_die: PositiveInt
     page_bytes: PositiveInt

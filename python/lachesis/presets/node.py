@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from lachesis.presets.base import PositiveInt, Preset, SizeBytes
+from lachesis.presets.base import Efficiency, PositiveInt, Preset, SizeBytes
 from lachesis.presets.loader import load_preset
 
 DEFAULT_NODE = "paper"
@@ -35,6 +35,8 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     back to the start of the current chunk only (``aligned``: c mod window of a context of c).
     `windowed_reads` says whether layers with a window read no more than it (``window``), or the
     whole context as all others do (``full``: what a simulator without windows prices).
+    `duty_cycle` is the share of time in which the node serves at the rate that is measured; in the
+    rest it writes nothing. It changes device-years alone.
     """
 
     gpus: Annotated[int, Meta(ge=1, le=256)]
@@ -47,6 +49,7 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     turn_end: TurnEnd
     chunk_reads: ChunkReads
     windowed_reads: WindowedReads
+    duty_cycle: Efficiency
 
 
 def load_node(name: str = DEFAULT_NODE) -> NodePreset:

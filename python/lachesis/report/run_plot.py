@@ -14,11 +14,12 @@ from lachesis.report.run_summary import years_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito's palette: told apart with every common colour vision, and in grey by its order.
-_COLOURS = {
+#: Okabe and Ito's palette: told apart with every common colour vision, and in grey by its order.
+CLASS_COLOURS = {
     "prompt": "#999999",
     "reasoning-laden": "#E69F00",
     "reasoning-stripped": "#F0E442",
@@ -27,11 +28,11 @@ _COLOURS = {
     "reviewer": "#CC79A7",
     "summary": "#009E73",
 }
-_BAR = "#56B4E9"
-_INK = "#222222"
-_WARRANTY = "#A50026"
-# Beyond this span of device-years a linear axis hides the shorter bars.
-_LINEAR_SPAN = 40.0
+BAR_COLOUR = "#56B4E9"
+INK = "#222222"
+WARRANTY_COLOUR = "#A50026"
+#: Beyond this span of device-years a linear axis hides the shorter bars.
+LINEAR_SPAN = 40.0
 _SOURCE_CHARACTERS = 60
 
 
@@ -61,30 +62,38 @@ def plot_run(document: dict[str, Any], path: Path) -> None:
         path: where to; its ending names the format.
     """
     import matplotlib as mpl
+
+    no_dates: dict[str, dict[str, Any]] = {
+        "png": {},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+    }
+    ending = plot_format(path)
+    # Identifiers in an SVG are made when it is written.
+    with mpl.rc_context({"svg.hashsalt": "lachesis"}):
+        run_figure(document).savefig(path, format=ending, dpi=150, metadata=no_dates[ending])
+
+
+def run_figure(document: dict[str, Any]) -> Figure:
+    """The plot of a run's document, to be shown or saved."""
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     runs: list[dict[str, Any]] = document["runs"]
-    style = {"svg.hashsalt": "lachesis", "font.size": 10, "hatch.linewidth": 0.6}
-    with mpl.rc_context(style):
+    with mpl.rc_context({"font.size": 10, "hatch.linewidth": 0.6}):
         figure = Figure(figsize=(11.0, 1.7 + 0.6 * len(runs)), layout="constrained")
         lifetime, written = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.25))
         _draw_lifetimes(lifetime, runs)
         _draw_writes(written, runs)
-        figure.suptitle(_title(document), fontsize=10.5, color=_INK)
-        no_dates: dict[str, dict[str, Any]] = {
-            "png": {},
-            "svg": {"Date": None},
-            "pdf": {"CreationDate": None},
-        }
-        ending = plot_format(path)
-        figure.savefig(path, format=ending, dpi=150, metadata=no_dates[ending])
+        figure.suptitle(_title(document), fontsize=10.5, color=INK)
+    return figure
 
 
 def _draw_lifetimes(axes: Axes, runs: list[dict[str, Any]]) -> None:
     warranty: float = runs[0]["warranty_years"]
     rated = [run["hbf_lifetime_years"] for run in runs if run["hbf_lifetime_years"] is not None]
     lowest, highest = min([*rated, warranty]), max([*rated, warranty])
-    logarithmic = highest > _LINEAR_SPAN * lowest
+    logarithmic = highest > LINEAR_SPAN * lowest
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(lowest / 3, highest * (highest / lowest) ** 0.5)
@@ -95,26 +104,26 @@ def _draw_lifetimes(axes: Axes, runs: list[dict[str, Any]]) -> None:
         if years is None:
             axes.annotate(
                 "no device-years", (warranty, row), (7, 0), textcoords="offset points", va="center",
-                style="italic", color=_INK,
+                style="italic", color=INK,
             )  # fmt: skip
             continue
         # A bar's length means nothing on an axis without a zero.
         if logarithmic:
-            axes.plot(years, row, "o", markersize=9, color=_BAR, markeredgecolor=_INK)
+            axes.plot(years, row, "o", markersize=9, color=BAR_COLOUR, markeredgecolor=INK)
         else:
-            axes.barh(row, years, height=0.6, color=_BAR, edgecolor=_INK, linewidth=0.6)
+            axes.barh(row, years, height=0.6, color=BAR_COLOUR, edgecolor=INK, linewidth=0.6)
         low, high = run["hbf_lifetime_years_ci95"] or (years, years)
-        axes.errorbar(years, row, xerr=[[years - low], [high - years]], color=_INK, capsize=3)
+        axes.errorbar(years, row, xerr=[[years - low], [high - years]], color=INK, capsize=3)
         label = years_text(years)
         if run["gain_over_hbm_first"] is not None and run["policy"] != "hbm-first":
             label += f"  ({run['gain_over_hbm_first']:.2f}×)"
         axes.annotate(
             label, (high, row), (8, 0), textcoords="offset points", va="center", weight="bold"
         )
-    axes.axvline(warranty, color=_WARRANTY, linestyle=(0, (5, 3)), linewidth=1.6, zorder=4)
+    axes.axvline(warranty, color=WARRANTY_COLOUR, linestyle=(0, (5, 3)), linewidth=1.6, zorder=4)
     axes.text(
         warranty, 1.01, f"{warranty:g}-year warranty", transform=axes.get_xaxis_transform(),
-        ha="center", va="bottom", color=_WARRANTY, fontsize=9,
+        ha="center", va="bottom", color=WARRANTY_COLOUR, fontsize=9,
     )  # fmt: skip
     axes.set_yticks(range(len(runs)), [_policy_label(run) for run in runs])
     axes.set_ylim(len(runs) - 0.5, -0.5)
@@ -126,7 +135,7 @@ def _draw_lifetimes(axes: Axes, runs: list[dict[str, Any]]) -> None:
 def _draw_writes(axes: Axes, runs: list[dict[str, Any]]) -> None:
     shown = [
         name
-        for name in _COLOURS
+        for name in CLASS_COLOURS
         if any(sum(run["write_bytes_by_class"][name].values()) for run in runs)
     ]
     reach = {"hbm": 0.0, "hbf": 0.0}
@@ -137,8 +146,9 @@ def _draw_writes(axes: Axes, runs: list[dict[str, Any]]) -> None:
             for tier, sign in (("hbm", -1.0), ("hbf", 1.0)):
                 share = 100.0 * run["write_bytes_by_class"][name][tier] / total
                 axes.barh(
-                    row, sign * share, left=sign * ends[tier], height=0.6, color=_COLOURS[name],
-                    edgecolor=_INK, linewidth=0.5, hatch="////" if tier == "hbf" else None,
+                    row, sign * share, left=sign * ends[tier], height=0.6,
+                    color=CLASS_COLOURS[name], edgecolor=INK, linewidth=0.5,
+                    hatch="////" if tier == "hbf" else None,
                 )  # fmt: skip
                 ends[tier] += share
         for tier, sign in (("hbm", -1.0), ("hbf", 1.0)):
@@ -148,7 +158,7 @@ def _draw_writes(axes: Axes, runs: list[dict[str, Any]]) -> None:
                 (sign * ends[tier], row), (sign * 5, 0), textcoords="offset points",
                 ha="right" if sign < 0 else "left", va="center", fontsize=9,
             )  # fmt: skip
-    axes.axvline(0, color=_INK, linewidth=1.2)
+    axes.axvline(0, color=INK, linewidth=1.2)
     room = 0.13 * (reach["hbm"] + reach["hbf"]) + 4.0
     axes.set_xlim(-reach["hbm"] - room, reach["hbf"] + room)
     ticks = [
@@ -159,7 +169,7 @@ def _draw_writes(axes: Axes, runs: list[dict[str, Any]]) -> None:
     for side, words in (("right", "to HBM  "), ("left", "  to flash (hatched)")):
         axes.text(
             0.0, 1.01, words, transform=axes.get_xaxis_transform(), ha=side, va="bottom",
-            fontsize=9, color=_INK,
+            fontsize=9, color=INK,
         )  # fmt: skip
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -170,7 +180,8 @@ def _add_legend(axes: Axes, shown: list[str]) -> None:
     from matplotlib.patches import Patch
 
     handles = [
-        Patch(facecolor=_COLOURS[name], edgecolor=_INK, linewidth=0.5, label=name) for name in shown
+        Patch(facecolor=CLASS_COLOURS[name], edgecolor=INK, linewidth=0.5, label=name)
+        for name in shown
     ]
     if handles:
         axes.legend(

@@ -39,6 +39,8 @@ def print_stats(console: Console, document: dict[str, Any]) -> None:
         console.print(Text(sentence))
     console.print(
         Text(
+            "Tokens written: input that no context held, and output; a prompt that sessions share "
+            "once (trace import: in each). "
             "T_norm: seconds that a segment must stay readable on the reference clock. "
             "rho: tokens read from it per token written to it.",
             style="dim",

@@ -45,16 +45,19 @@ def print_sweep(console: Console, manifest: Manifest, runs: pa.Table, cells_run:
         console.print(table)
 
 
-def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
-    """The summary as sentences."""
+def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) -> list[str]:
+    """The summary as sentences; `cells_run` is left out where nothing was run now."""
     counts = manifest.counts()
-    wall_s = manifest.sessions[-1].wall_s if manifest.sessions else 0.0
-    kept = counts["done"] - cells_run + counts["failed"]
-    said = [
-        f"{runs.num_rows:,} runs in {_cells(counts['done'] + counts['failed'])}; "
-        + (f"{_cells(cells_run)} run now in {_duration(wall_s)}" if cells_run else "none run now")
-        + (f", {kept:,} were there." if kept > 0 else ".")
-    ]
+    ended = counts["done"] + counts["failed"]
+    told = f"{_count(runs.num_rows, 'run')} in {_count(ended, 'cell')}"
+    if cells_run is not None:
+        wall_s = manifest.sessions[-1].wall_s
+        ran = f"{_count(cells_run, 'cell')} run now in {_duration(wall_s)}"
+        told += f"; {ran if cells_run else 'none run now'}"
+        told += f", {ended - cells_run:,} were there" if ended > cells_run else ""
+    said = [f"{told}."]
+    if counts["pending"]:
+        said.append(f"{_count(counts['pending'], 'cell')} still to be run.")
     rows: list[Row] = runs.select(_COLUMNS).to_pylist()
     rated = [row for row in rows if row["hbf_lifetime_years"] is not None]
     if rated:
@@ -62,11 +65,11 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int) -> list[str]:
         said.append(_warranty(rated))
     if unsettled := sum(not row["settled"] for row in rows):
         said.append(
-            f"{unsettled:,} runs have not settled: their years may drift (raise turnovers, or "
-            "lower the precision asked for)."
+            f"{_count(unsettled, 'run')} not settled: years may drift (raise turnovers, or ask for "
+            "less precision)."
         )
     if failed := sum(len(entry.failures) for entry in manifest.cells):
-        said.append(f"{failed:,} runs have no result; the manifest says why.")
+        said.append(f"{_count(failed, 'run')} without a result; the manifest says why.")
     return said
 
 
@@ -127,12 +130,13 @@ def _warranty(rated: list[Row]) -> str:
     }
     return (
         f"{len(short):,} of {len(rated):,} runs miss the warranty of {years} years, in "
-        f"{len(cells):,} of {len(all_cells):,} cells; in {len(lost):,} cells no policy reaches it."
+        f"{len(cells):,} of {len(all_cells):,} cells; in {_count(len(lost), 'cell')} no policy "
+        "reaches it."
     )
 
 
-def _cells(count: int) -> str:
-    return f"{count:,} {'cell' if count == 1 else 'cells'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _duration(seconds: float) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from lachesis.policy import Policy
 from lachesis.results.notes import notes_on, warnings_on
-from lachesis.simulation import Comparison, Plan, Replay, device_years
+from lachesis.results.wear import flash_wear
+from lachesis.simulation import Comparison, Plan, Replay
 from lachesis.traces.schema import SegmentClass
 
 TIERS = ("hbm", "hbf")
@@ -29,6 +29,7 @@ def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
     search = comparison.search_of(replay.policy.name)
     closed = replay.load.kind == "closed"
     flash_rate = per_second(by_tier["hbf"], measured_s) / gpus
+    wear = flash_wear(plan, replay, flash_rate)
     blocks = {"hbm": capacity.hbm_blocks * gpus, "hbf": capacity.hbf_blocks * gpus}
     occupancy = dict(zip(TIERS, window["blocks_in_use_mean"], strict=True))
     return {
@@ -83,11 +84,14 @@ def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
         "landing_duty": measured["landing_duty"],
         "hbf_bytes_per_gpu": capacity.hbf_bytes,
         "hbf_write_bytes_per_s_per_gpu": flash_rate,
+        "hbf_refresh_bytes_per_s_per_gpu": wear.refresh_bytes_per_s,
+        "duty_cycle": settings.node.duty_cycle,
+        "refresh_hours": settings.flash.refresh_hours,
         "pe_cycles": settings.flash.pe_cycles,
         "write_amplification": settings.flash.write_amplification,
         "warranty_years": settings.flash.warranty_years,
-        "hbf_lifetime_years": lifetime_years(plan, replay.policy, flash_rate),
-        "hbf_lifetime_years_ci95": lifetime_interval(plan, replay, flash_rate),
+        "hbf_lifetime_years": wear.lifetime_years(),
+        "hbf_lifetime_years_ci95": wear.interval(),
         "gain_over_hbm_first": None,
         "notes": notes_on(comparison, replay),
         "warnings": warnings_on(comparison, replay),
@@ -112,34 +116,6 @@ def to_bytes(tokens: int, plan: Plan) -> int:
     """Bytes that so many tokens of KV occupy and write; whole, as blocks of them are."""
     node = plan.settings.node
     return round(tokens * plan.settings.kv_capacity().block_bytes / node.block_tokens)
-
-
-def lifetime_years(plan: Plan, policy: Policy, flash_rate: float) -> float | None:
-    """Device-years at `flash_rate` bytes a second and GPU; None where nothing wears the flash."""
-    if not policy.writes_flash or flash_rate <= 0.0:
-        return None
-    flash = plan.settings.flash
-    return device_years(
-        plan.settings.kv_capacity().hbf_bytes,
-        flash.pe_cycles,
-        flash.write_amplification,
-        flash_rate,
-    )
-
-
-def lifetime_interval(plan: Plan, replay: Replay, flash_rate: float) -> list[float] | None:
-    """The 95 % interval that the write rate's interval gives; None where it has no upper end."""
-    years = lifetime_years(plan, replay.policy, flash_rate)
-    spread = relative_half_width(replay)
-    if years is None or spread >= 1.0:
-        return None
-    return [years / (1.0 + spread), years / (1.0 - spread)]
-
-
-def relative_half_width(replay: Replay) -> float:
-    """Half of the 95 % interval of the flash's write rate over its mean; infinite if unknown."""
-    mean, half_width = replay.measured["hbf_tokens_per_s"]
-    return half_width / mean if mean > 0.0 and math.isfinite(half_width) else math.inf
 
 
 def slo_name(plan: Plan) -> str:

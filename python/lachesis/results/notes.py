@@ -15,11 +15,13 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
         notes.append(repeats)
     if comparison.asked_load.kind == "each":
         notes.append("the gain over hbm-first compares lifetimes at different loads")
+    notes += _beside_serving(comparison)
+    refreshed = comparison.plan.settings.flash.refresh_hours > 0.0
     if not replay.policy.writes_flash:
         notes.append("no device-years: generated KV never reaches flash")
     elif comparison.plan.settings.memory.hbf_stacks == 0:
         notes.append("no device-years: this memory has no flash")
-    elif replay.measured["hbf_tokens_per_s"][0] <= 0.0:
+    elif replay.measured["hbf_tokens_per_s"][0] <= 0.0 and not refreshed:
         notes.append("no device-years: nothing was written to flash in the window")
     elif reason := _no_interval(replay):
         notes.append(f"no interval of device-years: {reason}")
@@ -146,6 +148,20 @@ def _pressed(replay: Replay) -> str:
         f"memory ran out: {preempted:,} running requests were preempted and {losses:,} sessions "
         "lost their blocks; what they lost was written again"
     )
+
+
+def _beside_serving(comparison: Comparison) -> list[str]:
+    """What enters device-years beside the writes that are measured."""
+    settings = comparison.plan.settings
+    said = []
+    if settings.node.duty_cycle < 1.0:
+        said.append(
+            f"device-years: the node serves {settings.node.duty_cycle:.3g} of the time, and writes "
+            "nothing in the rest"
+        )
+    if (hours := settings.flash.refresh_hours) and settings.memory.hbf_stacks:
+        said.append(f"device-years: what is live in flash is written anew every {hours:g} h")
+    return said
 
 
 def _no_interval(replay: Replay) -> str:

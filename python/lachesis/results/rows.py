@@ -72,6 +72,54 @@ _ENDS = ("low", "high")
 _HASHES = ("config_sha256", "trace_sha256")
 
 
+@cache
+def column_meanings() -> Mapping[str, str]:
+    """What each column of `run_columns` holds, with its unit.
+
+    Example:
+        >>> column_meanings()["write_bytes_lead_hbf"]
+        'KV bytes that segments of class lead wrote to HBF'
+    """
+    found = {
+        "run": "names the run: a digest of its cell and policy",
+        "cell": "names the cell: all policies that were run on one question",
+        "trace": "what was replayed; names of several joined by +",
+    }
+    for name, described in run_schema()["$defs"]["run"]["properties"].items():
+        if name == _WRITES:
+            found |= {
+                write_column(each, tier): f"KV bytes that segments of class {each} wrote to "
+                f"{tier.upper()}"
+                for each in SegmentClass
+                for tier in TIERS
+            }
+        elif name == _INTERVAL:
+            found |= {
+                f"hbf_lifetime_years_{end}": f"{word} end of the 95 % interval; null if none"
+                for end, word in zip(_ENDS, ("lower", "upper"), strict=True)
+            }
+        elif name != _LEFT_OUT:
+            found[name] = described["description"]
+    return found | {
+        "overrides": "preset values that were changed: key=value",
+        "version": "version of Lachesis that ran it",
+    }
+
+
+@cache
+def may_be_missing(name: str) -> bool:
+    """Whether a run may lack a value of this column.
+
+    Example:
+        >>> may_be_missing("hbf_lifetime_years"), may_be_missing("policy")
+        (True, False)
+    """
+    if name.startswith("hbf_lifetime_years"):
+        return True
+    described = run_schema()["$defs"]["run"]["properties"].get(name, {})
+    return "null" in described.get("type", ())
+
+
 def run_row(
     run: Mapping[str, Any], *, run_id: str, cell_id: str, trace: str, overrides: Sequence[str]
 ) -> dict[str, Any]:

@@ -249,8 +249,13 @@ class _Stage:
         # Only this policy needs the classification of reads, which takes a pass over the spans.
         from lachesis.policy.ratio import fix_threshold
 
+        settings = self.plan.settings
         return fix_threshold(
-            policy, self.loaded.trace, self.plan.settings, self.live_sessions(load)
+            policy,
+            self.loaded.trace,
+            settings,
+            self.live_sessions(load),
+            reads=self.loaded.class_reads(settings.latency, settings.node.block_tokens),
         )
 
     def live_sessions(self, load: Load) -> int:

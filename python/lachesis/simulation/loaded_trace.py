@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -21,6 +21,9 @@ from lachesis.simulation.spawn_scores import spawn_scores
 from lachesis.simulation.workload import in_workload_order, to_workload, workload_columns
 from lachesis.traces.schema import SegmentClass
 from lachesis.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from lachesis.policy.ratio import ClassReads
 
 Made = TypeVar("Made")
 
@@ -69,6 +72,17 @@ class LoadedTrace:
         if not policy.python.needs_scores:
             return scores
         return np.where(np.isnan(scores), self._ranked("predicted", latency), scores)
+
+    def class_reads(self, latency: LatencyPreset, block_tokens: int) -> ClassReads:
+        """What `read-write-ratio` needs to know of the trace beforehand."""
+
+        def measure() -> ClassReads:
+            # Only this policy needs the classification of reads.
+            from lachesis.policy.ratio import class_reads
+
+            return class_reads(self.trace, latency, block_tokens=block_tokens)
+
+        return self._once(("reads", latency, block_tokens), measure)
 
     def recorded_rate_per_s(self, longest_gap_s: float) -> float:
         """Sessions a second over the time that the recorded starts span, long gaps cut."""

@@ -80,15 +80,16 @@ class SearchPrecision:
 
         Example:
             >>> SearchPrecision().most_sessions(14.25)
-            374269
+            449122
         """
-        # The shortest measurement covers a turnover and a quarter to settle, and a quarter.
-        return max(1, min(SESSIONS_MAX, int(self.most_requests / (1.5 * requests_per_session))))
+        # The shortest measurement covers a turnover to settle, and a quarter.
+        return max(1, min(SESSIONS_MAX, int(self.most_requests / (1.25 * requests_per_session))))
 
     def deciding(self, sessions: int, requests_per_session: float) -> Stopping:
         """The measurement that decides about a load; the same however the search came to it."""
         measured = self._measured(sessions, requests_per_session)
-        return _fixed(measured, 1.0 + min(1.0, measured))
+        # Sessions start staggered over a mean session, so that a turnover after is like any other.
+        return _fixed(measured, min(2.0, max(1.0, 2.0 * measured)))
 
     def near(self, sessions: int, requests_per_session: float) -> Stopping:
         """A quarter of it, to get near the answer."""

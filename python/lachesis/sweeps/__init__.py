@@ -1,5 +1,6 @@
 """Many runs at once: a grid over traces, presets, policies, loads and seeds, safe to interrupt."""
 
+from lachesis.sweeps.axes import override
 from lachesis.sweeps.cells import Cell, TraceSource, expand
 from lachesis.sweeps.execution import CellOutcome, run_cell, run_cells
 from lachesis.sweeps.specification import Grid, Specification
@@ -23,6 +24,7 @@ __all__ = [
     "TraceSource",
     "expand",
     "on_threads",
+    "override",
     "read_source",
     "run_cell",
     "run_cells",

@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from lachesis.errors import InputError
 from lachesis.policy import choose_policy
+from lachesis.presets import Settings
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.results.provenance import digest, plan_values, values_from
 from lachesis.simulation import Load, Plan, RunOptions, SearchPrecision
@@ -170,8 +172,13 @@ def _overrides(options: RunOptions, plan: Plan) -> Iterator[str]:
         yield "cold=true"
     if Load.parse(options.load).kind in ("each", "recorded"):
         yield f"load={options.load}"
-    for found in values_from(plan.settings, USER_SOURCE):
-        yield f"{found['key']}={found['value']}"
+    yield from _set_by_user(plan.settings)
+
+
+# Cells that differ by load or seed share their settings.
+@lru_cache(maxsize=64)
+def _set_by_user(settings: Settings) -> tuple[str, ...]:
+    return tuple(f"{found['key']}={found['value']}" for found in values_from(settings, USER_SOURCE))
 
 
 def _joined(earlier: Cell, later: Cell) -> Cell:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,7 +107,7 @@ def run_cell(
 
 def run_cells(
     cells: Sequence[Cell], traces: Traces, *, jobs: int, stop: threading.Event
-) -> Iterator[CellOutcome]:
+) -> Generator[CellOutcome]:
     """Outcomes of cells as they end, on `jobs` threads.
 
     When the caller stops early, or Ctrl-C comes, the cells that run are stopped and no further one

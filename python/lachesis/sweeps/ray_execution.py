@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lachesis import __version__
@@ -47,7 +47,7 @@ def on_ray(address: str) -> Execute:
 
     def execute(
         shards: Sequence[Sequence[Cell]], traces: Traces, stop: threading.Event
-    ) -> Iterator[CellOutcome]:
+    ) -> Generator[CellOutcome]:
         connected = ray.is_initialized()
         if not connected:
             _connect(ray, address)
@@ -63,7 +63,7 @@ def on_ray(address: str) -> Execute:
 
 def _run(
     ray: ModuleType, shards: Sequence[Sequence[Cell]], traces: Traces
-) -> Iterator[CellOutcome]:
+) -> Generator[CellOutcome]:
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_shard)
     stored = {source: ray.put(loaded.trace) for source, loaded in traces.items()}
     waiting = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from lachesis.sweeps.specification import Specification
 from lachesis.traces import ReadOptions, open_trace
 
 #: Runs shards and gives the outcomes of their cells as they end.
-Execute = Callable[[Sequence[Sequence[Cell]], Traces, threading.Event], Iterator[CellOutcome]]
+Execute = Callable[[Sequence[Sequence[Cell]], Traces, threading.Event], Generator[CellOutcome]]
 
 
 class SweepWatcher:
@@ -71,7 +71,7 @@ def on_threads(jobs: int) -> Execute:
 
     def execute(
         shards: Sequence[Sequence[Cell]], traces: Traces, stop: threading.Event
-    ) -> Iterator[CellOutcome]:
+    ) -> Generator[CellOutcome]:
         cells = [cell for shard in shards for cell in shard]
         return run_cells(cells, traces, jobs=jobs, stop=stop)
 
@@ -166,7 +166,7 @@ class _Sweep:
         self.watcher.planned(len(self.cells), runs, len(self.cells) - count)
         try:
             if missing:
-                with closing(execute(missing, self.traces, threading.Event())) as outcomes:  # type: ignore[type-var]
+                with closing(execute(missing, self.traces, threading.Event())) as outcomes:
                     for outcome in outcomes:
                         self._take(outcome, remaining)
         finally:

@@ -34,6 +34,7 @@ from lachesis.traces.validate import validate
 
 if TYPE_CHECKING:
     from lachesis.traces.opening import open_trace
+    from lachesis.traces.read_watcher import ReadWatcher
     from lachesis.traces.readers.protocol import ReadOptions
     from lachesis.traces.readers.registry import read
     from lachesis.traces.tokenizers import load_tokenizer
@@ -50,6 +51,7 @@ __all__ = [
     "PartKind",
     "Quality",
     "ReadOptions",
+    "ReadWatcher",
     "Role",
     "SegmentClass",
     "SessionBuilder",
@@ -72,6 +74,7 @@ _LATE = {
     "open_trace": "lachesis.traces.opening",
     "read": "lachesis.traces.readers.registry",
     "ReadOptions": "lachesis.traces.readers.protocol",
+    "ReadWatcher": "lachesis.traces.read_watcher",
     "load_tokenizer": "lachesis.traces.tokenizers",
 }
 

@@ -24,6 +24,8 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from lachesis.errors import InputError
 from lachesis.traces.logged import Stripping
 from lachesis.traces.prompts import PromptKey, common_lengths, first_requests
@@ -183,7 +185,10 @@ class TraceBuilder:
         if not self._rows.counts()["sessions"]:
             raise InputError(nothing_remains(self.quality), path=self.source)
         tables = self._rows.tables()
-        self.quality.requests.update(tables["requests"]["usage_source"].to_pylist())
+        sources = pc.value_counts(tables["requests"]["usage_source"])
+        self.quality.requests.update(
+            {each["values"]: each["counts"] for each in sources.to_pylist()}
+        )
         trace = Trace(
             **tables,
             source=self.source,

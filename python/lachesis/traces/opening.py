@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.traces.readers.protocol import ReadOptions
 from lachesis.traces.readers.registry import read
 from lachesis.traces.trace import Trace, concat
@@ -63,4 +63,4 @@ def _corpus(name: str) -> Trace:
 
 
 def _joined(names: Sequence[str | Path]) -> str:
-    return ", ".join(str(name) for name in names)
+    return ", ".join(printable(str(name)) for name in names)

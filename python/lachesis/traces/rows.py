@@ -16,7 +16,7 @@ from lachesis.traces.schema import (
     TABLES,
 )
 
-_CHUNK_ROWS = 65_536
+_CHUNK_ROWS = 16_384
 
 
 class Rows:

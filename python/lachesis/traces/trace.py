@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.schema import SCHEMA_VERSION, TABLES
 
 _MANIFEST = "trace.json"
+_CHANGED = f"was changed after {_MANIFEST} was written"
 
 
 class Trace:
@@ -102,6 +103,12 @@ class Trace:
             self._sha256 = sha256(b"".join(digests)).hexdigest()
         return self._sha256
 
+    def _is(self, digest: str) -> bool:
+        try:
+            return self.sha256 == digest
+        except KeyError:  # rows of a session that is not in `sessions`
+            return False
+
     def select(self, sessions: Iterable[str]) -> Trace:
         """The trace of some sessions, in this trace's order.
 
@@ -142,10 +149,14 @@ class Trace:
         try:
             written = scratch / "new"
             written.mkdir()
+            files: dict[str, str] = {}
             for name, table in self.tables.items():
-                pq.write_table(table, written / f"{name}.parquet", compression="zstd")
+                file = written / f"{name}.parquet"
+                pq.write_table(table, file, compression="zstd")
+                files[file.name] = _file_digest(file)
+            manifest = {**self.manifest(), "files": files}
             (written / _MANIFEST).write_text(
-                json.dumps(self.manifest(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+                json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             if target.exists():
                 target.rename(scratch / "old")
@@ -159,7 +170,7 @@ class Trace:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def manifest(self) -> dict[str, Any]:
-        """What ``trace.json`` holds."""
+        """What ``trace.json`` holds, but for the digests of the files (``files``)."""
         return {
             "schema": SCHEMA_VERSION,
             "source": self.source,
@@ -171,9 +182,12 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote; raises `InputError` for another version, schema or row count.
+        """Read what `save` wrote.
 
-        The rules between rows are checked by `lachesis.traces.validate`, which `open_trace` calls.
+        Raises `InputError` for another version, schema or row count, and for a Parquet file that is
+        not the one that was written. (Traces of older builds have no digests of their files: of
+        these the digest of the content is compared.) The rules between rows are checked by
+        `lachesis.traces.validate`, which `open_trace` calls.
         """
         place = Path(path)
         manifest = _read_manifest(place)
@@ -194,6 +208,9 @@ class Trace:
                     path=file,
                 )
             tables[name] = table.replace_schema_metadata(None)
+            recorded = manifest.get("files", {}).get(file.name)
+            if recorded is not None and recorded != _file_digest(file):
+                raise InputError(f"{_CHANGED} (its SHA-256 is not the recorded one)", path=file)
         try:
             quality = Quality.from_json(manifest["quality"])
         except (KeyError, TypeError, ValueError, AttributeError) as fault:
@@ -202,12 +219,16 @@ class Trace:
                 path=place / _MANIFEST,
                 field="quality",
             ) from fault
-        return cls(
+        trace = cls(
             **tables,
             source=manifest["source"],
             tokenizer=manifest["tokenizer"],
             quality=quality,
         )
+        recorded = manifest.get("sha256")
+        if "files" not in manifest and recorded is not None and not trace._is(recorded):
+            raise InputError(f"{_CHANGED} (the digest of the content is another)", path=place)
+        return trace
 
 
 def concat(traces: Sequence[Trace], source: str | None = None) -> Trace:
@@ -296,6 +317,11 @@ def _runs_by_session(table: pa.Table) -> Iterable[tuple[str, pa.Table]]:
         start = end
 
 
+def _file_digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
 def _rename(table: pa.Table, renamed: dict[str, str]) -> pa.Table:
     names = pa.array(
         [renamed.get(name, name) for name in table["session"].to_pylist()], pa.string()
@@ -336,7 +362,10 @@ def _read_manifest(place: Path) -> dict[str, Any]:
             f"this build reads version {SCHEMA_VERSION}", path=file, field="schema",
             value=version if version is not None else "missing",
         )  # fmt: skip
-    for key, kind in (("source", str), ("tokenizer", str), ("rows", dict), ("quality", dict)):
+    kinds = {"source": str, "tokenizer": str, "rows": dict, "quality": dict}
+    if "files" in manifest:
+        kinds["files"] = dict
+    for key, kind in kinds.items():
         if not isinstance(manifest.get(key), kind):
             raise InputError(f"must be a {kind.__name__}", path=file, field=key)
     for name in TABLES:

@@ -6,7 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from lachesis.characterise.outline import AgentOutline, Rewrite, Run, find_session, outline
+from lachesis.characterise.outline import AgentOutline, Rewrite, Run
+from lachesis.characterise.outliner import find_session, outline
 from lachesis.characterise.session_list import session_list
 from lachesis.errors import InputError
 from lachesis.report.session_outline import print_outline, print_sessions

@@ -1,10 +1,12 @@
 """Writes small Claude Code transcripts for tests."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 _START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+START_S = _START.timestamp()
 
 
 class Transcript:
@@ -98,3 +100,26 @@ def thinking(value: str) -> dict:
 
 def use(identity: str, name: str = "Bash", **arguments) -> dict:
     return {"type": "tool_use", "id": identity, "name": name, "input": arguments}
+
+
+def requests(trace, session=None):
+    rows = trace.requests.to_pylist()
+    return [row for row in rows if session is None or row["session"] == session]
+
+
+def inputs(trace):
+    """Input tokens of every request, from the spans."""
+    found = Counter()
+    for span in trace.spans.to_pylist():
+        found[span["session"], span["request"]] += span["tokens"]
+    return [found[row["session"], row["request"]] for row in trace.requests.to_pylist()]
+
+
+def closures(trace):
+    """Class and closing boundary of every segment."""
+    return [(row["class"], row["closed_by"]) for row in trace.segments.to_pylist()]
+
+
+def one_call(log: Transcript, at: float = 1.0, **options) -> None:
+    log.user("mend it", 0.0)
+    log.call("m1", at, [text("done")], given=(10, 90, 0), output=20, **options)

@@ -1,12 +1,13 @@
 """Contexts and sessions from hashes of blocks, against a count by hand and a plain one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lachesis.traces.logged import PartKind
 from lachesis.traces.readers.block_chains import BlockContext, block_tokens_of, blocks_of
 from lachesis.traces.readers.context_pieces import ContextPieces, common_start
-from lachesis.traces.readers.session_chains import SessionChains, shared_prompts
+from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
 
 BLOCK = 8
 
@@ -149,6 +150,61 @@ def test_an_input_without_room_for_the_answer_continues_nothing():
     assert log.ask([1, 2, 3]) == 1
 
 
-def test_prompts_are_what_other_first_inputs_start_with_too():
-    chains = [blocks_of(ids) for ids in ([1, 2, 3], [1, 2, 4], [1, 5], [6])]
-    assert shared_prompts(chains, BLOCK) == [(16, 2), (16, 2), (8, 1), (0, None)]
+@pytest.mark.parametrize("offset", [0, 2**63], ids=["counted up", "of 64 bits"])
+def test_prompts_are_what_other_first_inputs_start_with_too(offset):
+    prompts = SharedPrompts(BLOCK)
+    for ids in ([1, 2, 3], [1, 2, 4], [1, 5], [6], []):
+        prompts.add(blocks_of([block + offset for block in ids]))
+    found = [prompts.of(session) for session in range(5)]
+    assert found == [(16, 2 + offset), (16, 2 + offset), (8, 1 + offset), (0, None), (0, None)]
+
+
+def test_ids_that_are_no_chain_lead_in_no_circle():
+    prompts = SharedPrompts(BLOCK)
+    prompts.add(blocks_of([1, 2, 3]))
+    prompts.add(blocks_of([3, 1]))
+    assert prompts.of(0)[0] <= 24
+    assert prompts.of(1)[0] <= 16
+
+
+class PlainChains:
+    """The rule of `SessionChains`, word for word, over all ends of all sessions."""
+
+    def __init__(self):
+        self.owner = {}
+        self.ends = []  # of each session: its last input's blocks, and its tokens with the output
+
+    def session_of(self, input_tokens, output_tokens, ids):
+        whole = ids[: input_tokens // BLOCK]
+        fits = [
+            (len(blocks), -session)
+            for session, (blocks, tokens) in enumerate(self.ends)
+            if blocks and whole[: len(blocks)] == blocks and tokens <= input_tokens
+            and self.owner[blocks[-1]] == session
+        ]  # fmt: skip
+        session = -max(fits)[1] if fits else len(self.ends)
+        if not fits:
+            self.ends.append(None)
+        for block in whole:
+            self.owner.setdefault(block, session)
+        self.ends[session] = (whole, input_tokens + output_tokens)
+        return session
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 2), max_size=6), st.integers(0, 7), st.integers(0, 12)),
+        max_size=25,
+    ),
+    st.sampled_from([0, 2**62]),
+)
+def test_sessions_are_those_of_the_rule(requests, offset):
+    """Paths in a tree, each node of which has its own id, as a chain of hashes has."""
+    plain, chains, ids = PlainChains(), SessionChains(BLOCK), {}
+    for path, extra, made in requests:
+        whole = [
+            ids.setdefault(tuple(path[:end]), len(ids)) + offset for end in range(1, len(path) + 1)
+        ]
+        tokens = max(1, len(whole) * BLOCK + extra)
+        asked = chains.session_of(tokens, made, blocks_of(whole))
+        assert asked == plain.session_of(tokens, made, whole)

@@ -15,6 +15,13 @@ from lachesis.traces import read
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "traces" / "mooncake_agentic"
 
 
+OF_VERSION_2 = FIXTURE.parent / "mooncake_agentic_version_2"
+HEADER = {
+    "schema": "dynamo.agentic_mooncake", "version": 2, "block_size": 16,
+    "hash_id_scope": "local", "source": {"format": "test", "digest": "none"},
+}  # fmt: skip
+
+
 def write(tmp_path, *rows):
     file = tmp_path / "dag.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -99,9 +106,13 @@ def test_waits_across_sessions_are_dropped_and_counted(tmp_path):
             r"wait_for, requests wait for each other in a circle",
         ),
         ([row("a", "s", input_length=None)], "input_length = missing, is needed in every row"),
+        ([{**HEADER, "version": 3}], "version = 3, must be 2"),
+        ([{**HEADER, "hash_id_scope": "global"}], "hash_id_scope = global, must be local"),
+        ([{**HEADER, "block_size": 0}], "block_size = 0, must be a number of tokens"),
+        ([HEADER, HEADER], "jsonl:2: schema = dynamo.agentic_mooncake, a header stands in the fir"),
         (
-            [{"schema": "dynamo.agentic_mooncake", "version": 2}],
-            "version = 2, only version 1, which has no header, is read",
+            [HEADER, {**row("a", "s"), "play_id": "p"}],
+            "jsonl:2: not_before_ms = missing",
         ),
     ],
 )
@@ -117,7 +128,38 @@ def test_without_a_session_every_request_is_one(tmp_path):
     assert trace.spawns.num_rows == 1
 
 
+@pytest.fixture(scope="module")
+def of_version_2():
+    return read([OF_VERSION_2])
+
+
+def test_version_2_keeps_plays_apart(of_version_2):
+    assert of_version_2.sessions["session"].to_pylist() == ["first/main", "second/main"]
+    # The second play has the first one's names and block ids, and nothing of its context.
+    assert matched(of_version_2, "second/main") == [0]
+    assert set(column(of_version_2, "model")) == {"m"}
+
+
+def test_version_2_has_a_relation_and_a_delay_for_each_wait(of_version_2):
+    trace = of_version_2
+    (spawn,) = trace.spawns.to_pylist()
+    assert (spawn["parent"], spawn["spawned_by"], spawn["return_requests"]) == (0, 0, [3])
+    assert edges(trace, 1, "first/main") == [(0, "spawn", 0.0)]  # from the dispatch on
+    assert edges(trace, 2, "first/main") == [(1, "tool", 0.25)]
+    assert edges(trace, 3, "first/main") == [(0, "tool", 0.1), (2, "return", 0.02)]
+    # A barrier orders; it returns nothing.
+    assert edges(trace, 4, "first/main") == [(2, "tool", 0.0), (3, "tool", 1.5)]
+    assert column(trace, "start_s", "first/main") == [0.0, 0.03, 0.3, 0.4, 2.0]
+
+
+def test_version_2_matches_blocks_of_its_own_size(of_version_2):
+    assert inputs(of_version_2, "first/main") == [64, 32, 48, 96, 128]
+    assert matched(of_version_2, "first/main") == [0, 0, 36, 74, 106]
+    filled = of_version_2.quality.to_json()["filled"]["delay_s"]
+    assert filled == {"after another request's start: taken from its end on": 1}
+
+
 @settings(deadline=None, max_examples=80)
-@given(st.data())
-def test_damaged(data):
-    check_damaged(data, FIXTURE, "mooncake-agentic")
+@given(st.data(), st.sampled_from([FIXTURE, OF_VERSION_2]))
+def test_damaged(data, fixture):
+    check_damaged(data, fixture, "mooncake-agentic")

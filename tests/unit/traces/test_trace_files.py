@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from short_logs import built
@@ -102,6 +103,7 @@ def edit(saved: Path, change) -> None:
         (lambda m: m.update(schema=2), "schema = 2, this build reads version 1"),
         (lambda m: m.pop("schema"), "schema = missing, this build reads version 1"),
         (lambda m: m.update(rows=3), "rows, must be a dict"),
+        (lambda m: m.update(files=[]), "files, must be a dict"),
         (lambda m: m["rows"].pop("spans"), r"rows\.spans, must be a row count"),
         (lambda m: m["rows"].update(spans=2), r"spans\.parquet: has 1 rows, trace.json says 2"),
         (lambda m: m["quality"].pop("dropped_reasons"), "quality, is not as this build writes it"),
@@ -132,6 +134,36 @@ def test_files_that_do_not_fit_are_refused(saved):
         Trace.load(saved)
     shutil.rmtree(saved)
     with pytest.raises(InputError, match="no such trace"):
+        Trace.load(saved)
+
+
+def change_a_count(saved: Path) -> None:
+    table = pq.read_table(saved / "spans.parquet")
+    tokens = pa.array([count + 1 for count in table["tokens"].to_pylist()], table["tokens"].type)
+    index = table.schema.get_field_index("tokens")
+    pq.write_table(
+        table.set_column(index, table.schema.field(index), tokens), saved / "spans.parquet"
+    )
+
+
+def test_a_parquet_file_that_was_changed_is_refused_in_one_line(saved):
+    change_a_count(saved)
+    with pytest.raises(InputError, match=r"spans\.parquet: was changed after trace\.json") as fault:
+        Trace.load(saved)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_trace_of_an_older_build_is_compared_by_its_content(saved):
+    edit(saved, lambda manifest: manifest.pop("files"))
+    assert len(Trace.load(saved)) == 1
+    change_a_count(saved)
+    with pytest.raises(InputError, match=r"a\.trace: was changed after trace\.json"):
+        Trace.load(saved)
+    # A session that no row of `sessions` names has no digest at all.
+    renamed = pq.read_table(saved / "sessions.parquet")
+    renamed = renamed.set_column(0, renamed.schema.field(0), pa.array(["t"]))
+    pq.write_table(renamed, saved / "sessions.parquet")
+    with pytest.raises(InputError, match=r"a\.trace: was changed after trace\.json"):
         Trace.load(saved)
 
 

@@ -152,13 +152,22 @@ class Round:
     @property
     def start_s(self) -> float | None:
         """When its last input was complete; None where the log has no time for it."""
-        times = [given.time_s for given in self.inputs]
-        known = [time_s for time_s in times if time_s is not None]
-        return max(known) if known and len(known) == len(times) else None
+        latest_s: float | None = None
+        for given in self.inputs:
+            time_s = given.time_s
+            if time_s is None:
+                return None
+            if latest_s is None or time_s > latest_s:
+                latest_s = time_s
+        return latest_s
 
     def has(self, kind: InputKind) -> bool:
         """Whether an input of this kind was appended before the call."""
-        return any(given.kind is kind for given in self.inputs)
+        # No generator: every round is asked several times.
+        for given in self.inputs:  # noqa: SIM110
+            if given.kind is kind:
+                return True
+        return False
 
 
 @dataclass(slots=True)

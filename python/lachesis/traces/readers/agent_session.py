@@ -102,8 +102,10 @@ class _Pusher:
 
     def _leg_spawn(self, log: AgentLog, index: int) -> Spawn | None:
         """Find the call that starts the leg which begins at this round."""
+        if log is self.root:
+            return None
         starts = self.legs[id(log)]
-        if log is self.root or index not in starts:
+        if index not in starts:
             return None
         found = self.spawns.get(log.agent, [])
         leg = starts.index(index)
@@ -122,6 +124,8 @@ class _Pusher:
     def _returns(self, log: AgentLog, index: int) -> Iterable[tuple[AgentLog, int]]:
         """Yield the sub-agents whose results are in this round's input, and their last rounds."""
         named = [given.returns_agent for given in log.rounds[index].inputs if given.returns_agent]
+        if not named:
+            return
         for agent in (agent for name in named for agent in self.by_name.get(name, [])):
             calls = [
                 spawn

@@ -178,7 +178,7 @@ class _Library:
                 return known
             if path.is_file() and path.resolve() not in self._left_out:
                 prefix = source.file.name[: len(source.file.name) - len(own)]
-                document = _Document(SourceFile(path, prefix + candidate))
+                document = _Document(source.file.beside(path, prefix + candidate))
                 self._documents[path.resolve()] = document
                 return document
         return None

@@ -31,6 +31,34 @@ def whole_blocks(blocks: array[int], input_tokens: int, block_tokens: int) -> ar
     return blocks[: input_tokens // block_tokens]
 
 
+def agreed_tokens(
+    held: array[int],
+    before: tuple[int, int],
+    whole: array[int],
+    input_tokens: int,
+    block_tokens: int,
+) -> int:
+    """How many leading tokens of an input are what the context held (see the module).
+
+    Args:
+        held: whole blocks of the agent's last input.
+        before: input and output tokens of the agent's last request.
+        whole: whole blocks of the next input.
+        input_tokens: tokens of the next input.
+        block_tokens: tokens of a block.
+
+    Example:
+        >>> agreed_tokens(blocks_of([1, 2]), (40, 5), blocks_of([1, 2, 3]), 60, 16)
+        45
+    """
+    common = common_start(held, whole)
+    if common < len(held):
+        return common * block_tokens
+    if input_tokens >= sum(before):
+        return sum(before)
+    return before[0] if input_tokens >= before[0] else common * block_tokens
+
+
 class BlockContext(ContextPieces):
     """The requests of one agent, in order; keeps the last one's blocks and no others.
 
@@ -55,14 +83,10 @@ class BlockContext(ContextPieces):
         agreed = 0
         if self._requests and not reset:
             before = self._requests[-1]
-            common = common_start(self._held, whole)
-            agreed = common * self.block_tokens
-            if common == len(self._held):
-                with_output = before.input_tokens + before.output_tokens
-                if input_tokens >= before.input_tokens:
-                    agreed = before.input_tokens
-                if input_tokens >= with_output:
-                    agreed = with_output
+            agreed = agreed_tokens(
+                self._held, (before.input_tokens, before.output_tokens), whole, input_tokens,
+                self.block_tokens,
+            )  # fmt: skip
         self._held = whole
         self.add_agreed(input_tokens, output_tokens, agreed)
 

@@ -172,7 +172,7 @@ def _bring_along(family: _Family, main: SourceFile, given: set[Path]) -> None:
             if agent is not None and path.resolve() not in given:
                 given.add(path.resolve())
                 name = prefix + str(path.resolve().relative_to(beside.parent))
-                family.agents.append((agent["agent"], SourceFile(path, name)))
+                family.agents.append((agent["agent"], main.beside(path, name)))
 
 
 def _first_time(family: _Family) -> tuple[bytes, int, str]:
@@ -229,7 +229,7 @@ def _bring_named(family: _Family, main: SourceFile, transcript: Transcript) -> N
         for ending in ("", ".gz", ".zst"):
             path = main.path.with_name(f"agent-{agent}.jsonl{ending}")
             if path.is_file():
-                family.agents.append((agent, SourceFile(path, prefix + path.name)))
+                family.agents.append((agent, main.beside(path, prefix + path.name)))
                 break
 
 

@@ -1,20 +1,21 @@
 """Rows of a Claude Code transcript, decoded no further than a replay needs.
 
-A row's type is decoded first; only rows that can matter (`user`, `assistant`, and `attachment`
-and `queue-operation` for background agents) are decoded again, into structs that pass over every
-field that they do not name. `progress` rows, half of a large transcript, cost one pass.
+A row's type chooses the struct that it is decoded into, in one pass: structs pass over every field
+that they do not name, and of rows that are part of no request only the place is kept. `progress`
+rows, half of a large transcript, cost next to nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from lachesis.errors import InputError
 from lachesis.traces.readers.json_fault import MALFORMED, field_fault
+from lachesis.traces.readers.json_rows import without_half_surrogates
 from lachesis.traces.readers.protocol import SourceFile
 from lachesis.traces.schema import TOKENS_MAX
 
@@ -22,16 +23,21 @@ _NONE = msgspec.Raw(b"null")
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
 
 
-class RowHead(msgspec.Struct, rename="camel"):
-    """What every row has; rows of other kinds are read no further."""
+class OtherRow(msgspec.Struct, rename="camel", gc=False):
+    """A row that is no part of a request; its place matters, for others follow it."""
 
-    type: str
+    kind: ClassVar[str]
     uuid: str | None = None
     parent_uuid: str | None = None
-    subtype: str | None = None
 
 
-class Usage(msgspec.Struct):
+class _Kind(msgspec.Struct):
+    """The type alone, of rows that are not as the structs below have them."""
+
+    type: str
+
+
+class Usage(msgspec.Struct, gc=False):
     """The provider's counts; `input_tokens` is only what was not cached."""
 
     input_tokens: Tokens | None = None
@@ -49,7 +55,7 @@ class Usage(msgspec.Struct):
         )
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """A content block of any type."""
 
     type: str
@@ -62,7 +68,7 @@ class Block(msgspec.Struct):
     content: msgspec.Raw = _NONE
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """The `message` of a user or an assistant row."""
 
     content: str | list[Block] | None = None
@@ -72,16 +78,16 @@ class Message(msgspec.Struct):
     usage: Usage | None = None
 
 
-class Origin(msgspec.Struct):
+class Origin(msgspec.Struct, gc=False):
     """Where newer versions say that a user row comes from."""
 
     kind: str | None = None
 
 
-class Row(msgspec.Struct, rename="camel"):
+class Row(msgspec.Struct, rename="camel", gc=False):
     """A user or assistant row."""
 
-    type: str
+    kind: ClassVar[str]
     message: Message
     uuid: str | None = None
     parent_uuid: str | None = None
@@ -95,6 +101,18 @@ class Row(msgspec.Struct, rename="camel"):
     version: str | None = None
     origin: Origin | None = None
     tool_use_result: msgspec.Raw = _NONE
+
+
+class UserRow(Row, tag_field="type", tag="user"):
+    """What a person or a tool said."""
+
+    kind: ClassVar[str] = "user"
+
+
+class AssistantRow(Row, tag_field="type", tag="assistant"):
+    """A line of an answer."""
+
+    kind: ClassVar[str] = "assistant"
 
 
 class TaskState(msgspec.Struct):
@@ -136,16 +154,18 @@ class Attachment(msgspec.Struct):
     prompt: Any = None
 
 
-class AttachmentRow(msgspec.Struct):
-    """A row of type `attachment`: among others, a message queued into a running turn."""
+class AttachmentRow(OtherRow, rename="camel", tag_field="type", tag="attachment"):
+    """Among other things, a message queued into a running turn."""
 
+    kind: ClassVar[str] = "attachment"
     attachment: Attachment | None = None
     timestamp: datetime | None = None
 
 
-class QueueRow(msgspec.Struct):
-    """A row of type `queue-operation`."""
+class QueueRow(OtherRow, rename="camel", tag_field="type", tag="queue-operation"):
+    """A message that was put into the queue, or taken out."""
 
+    kind: ClassVar[str] = "queue-operation"
     operation: str | None = None
     content: Any = None
     timestamp: datetime | None = None
@@ -159,16 +179,41 @@ class AgentMeta(msgspec.Struct, rename="camel"):
     tool_use_id: str | None = None
 
 
-_StructT = TypeVar("_StructT", bound=msgspec.Struct)
-_HEAD = msgspec.json.Decoder(RowHead)
-_ROW = msgspec.json.Decoder(Row)
-_ATTACHMENT = msgspec.json.Decoder(AttachmentRow)
-_QUEUE = msgspec.json.Decoder(QueueRow)
+class ProgressRow(OtherRow, tag_field="type", tag="progress"):
+    """What a running tool or sub-agent shows."""
+
+    kind: ClassVar[str] = "progress"
+
+
+class SystemRow(OtherRow, tag_field="type", tag="system"):
+    """What the harness notes for itself."""
+
+    kind: ClassVar[str] = "system"
+
+
+class SummaryRow(OtherRow, tag_field="type", tag="summary"):
+    """A session's title."""
+
+    kind: ClassVar[str] = "summary"
+
+
+class SnapshotRow(OtherRow, tag_field="type", tag="file-history-snapshot"):
+    """The state of files that the agent edits."""
+
+    kind: ClassVar[str] = "file-history-snapshot"
+
+
+AnyRow = UserRow | AssistantRow | AttachmentRow | QueueRow
+_ROW = msgspec.json.Decoder(AnyRow | ProgressRow | SystemRow | SummaryRow | SnapshotRow)
+_KIND = msgspec.json.Decoder(_Kind)
+_OTHER = msgspec.json.Decoder(OtherRow)
+_KNOWN = frozenset(
+    {"user", "assistant", "attachment", "queue-operation", "progress", "system", "summary",
+     "file-history-snapshot"}
+)  # fmt: skip
 _TOOL_USE_RESULT = msgspec.json.Decoder(ToolUseResult)
 _SPAWN = msgspec.json.Decoder(SpawnArguments)
 _META = msgspec.json.Decoder(AgentMeta)
-
-AnyRow = Row | AttachmentRow | QueueRow | None
 
 
 def seconds(time: datetime | None) -> float | None:
@@ -182,36 +227,53 @@ def seconds(time: datetime | None) -> float | None:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, RowHead, AnyRow]]:
-    """Yield every row: its line number, its head and, where it can matter, the decoded row.
+def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, str, Row | OtherRow]]:
+    """Yield every row: its line number, its kind, and what is kept of it.
 
     A malformed last line is what a crash leaves and is dropped (named in `dropped`); a malformed
     line anywhere else, or a field of the wrong type, raises `InputError` with file and line.
     """
     fault: tuple[int, Exception] | None = None
+    decode = _ROW.decode
     for number, line in file.lines():
         if fault is not None:
             raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
         try:
-            head = _HEAD.decode(line)
-        except msgspec.ValidationError as wrong:
-            raise field_fault(wrong, line, name=file.name, row=number) from wrong
+            try:
+                row = decode(line)
+            except msgspec.ValidationError as wrong:
+                yield number, *_unknown_row(line, wrong, file, number)
+                continue
         except MALFORMED as wrong:
-            fault = (number, wrong)
-            continue
-        try:
-            row: AnyRow = None
-            if head.type in ("user", "assistant"):
-                row = _ROW.decode(line)
-            elif head.type == "attachment":
-                row = _ATTACHMENT.decode(line)
-            elif head.type == "queue-operation":
-                row = _QUEUE.decode(line)
-        except msgspec.ValidationError as wrong:
-            raise field_fault(wrong, line, name=file.name, row=number) from wrong
-        yield number, head, row
+            mended = without_half_surrogates(line)
+            if mended is None:
+                fault = (number, wrong)
+                continue
+            try:
+                row = decode(mended)
+            except msgspec.ValidationError as still_wrong:
+                yield number, *_unknown_row(mended, still_wrong, file, number)
+                continue
+        yield number, row.kind, row
     if fault is not None:
         dropped.append(f"truncated last line ({file.name}:{fault[0]})")
+
+
+def _unknown_row(
+    line: bytes, wrong: msgspec.ValidationError, file: SourceFile, number: int
+) -> tuple[str, OtherRow]:
+    """A row of a kind that is not known.
+
+    Raises `InputError` if that is not what is wrong, and what a decoder raises for no JSON: a line
+    may have a wrong field and be cut off behind it.
+    """
+    try:
+        kind = _KIND.decode(line).type
+        if kind not in _KNOWN:
+            return kind, _OTHER.decode(line)
+    except msgspec.ValidationError as nearer:
+        wrong = nearer
+    raise field_fault(wrong, line, name=file.name, row=number) from wrong
 
 
 def tool_use_result(row: Row) -> ToolUseResult | None:

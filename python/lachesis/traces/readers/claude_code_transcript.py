@@ -30,7 +30,6 @@ from lachesis.traces.readers.claude_code_rows import (
     Block,
     QueueRow,
     Row,
-    RowHead,
     result_text,
     rows,
     seconds,
@@ -106,19 +105,18 @@ class Transcript:
         truncated: list[str] = []
         place = self._place
         start = (main, None)
-        others: Counter[str] = Counter()
-        for number, head, row in rows(self.file, truncated):
+        others: dict[str, int] = {}
+        for number, kind, row in rows(self.file, truncated):
             if isinstance(row, Row):
-                self._conversation_row(number, head, row, main)
+                self._conversation_row(number, row, main)
                 continue
-            if head.uuid:
-                place[head.uuid] = place.get(head.parent_uuid or "", start)
-            if row is not None:
-                if isinstance(row, AttachmentRow):
-                    self._attachment(row, main)
-                else:
-                    self._queue_operation(row)
-            others[head.type] += 1
+            if row.uuid:
+                place[row.uuid] = place.get(row.parent_uuid or "", start)
+            others[kind] = others.get(kind, 0) + 1
+            if isinstance(row, AttachmentRow):
+                self._attachment(row, main)
+            elif isinstance(row, QueueRow):
+                self._queue_operation(row)
         for kind, count in others.items():
             self.dropped[f"{kind} row: no part of a request"] += count
         for reason in truncated:
@@ -145,32 +143,32 @@ class Transcript:
         self._side_chains += 1
         return self._thread(f"sidechain-{self._side_chains}")
 
-    def _conversation_row(self, number: int, head: RowHead, row: Row, main: _Thread) -> None:
+    def _conversation_row(self, number: int, row: Row, main: _Thread) -> None:
         thread = self._thread_of(row, main)
         log = thread.log
         parent = self._place.get(row.parent_uuid or "")
         follows = parent[1] if parent is not None and parent[0] is thread else None
-        if head.uuid:
-            if head.uuid in self._seen.uuids:
-                self._place.setdefault(head.uuid, (thread, follows))
+        if row.uuid:
+            if row.uuid in self._seen.uuids:
+                self._place.setdefault(row.uuid, (thread, follows))
                 self.dropped["row repeated by a resumed or forked session"] += 1
                 if not log.rounds:
                     log.starts_midway = True
                 return
-            self._seen.uuids.add(head.uuid)
+            self._seen.uuids.add(row.uuid)
         if not log.rounds and not log.pending:
             self.first_parent = row.parent_uuid
             log.session = row.session_id
             log.version = row.version
             if row.parent_uuid and parent is None:
                 log.starts_midway = True
-        if row.type == "assistant":
+        if row.kind == "assistant":
             round_ = self._assistant_row(number, row, thread, follows)
             follows = round_ if round_ is not None else follows
         else:
             self._user_row(row, thread)
-        if head.uuid:
-            self._place[head.uuid] = (thread, follows)
+        if row.uuid:
+            self._place[row.uuid] = (thread, follows)
 
     def _assistant_row(
         self, number: int, row: Row, thread: _Thread, follows: Round | None

@@ -77,7 +77,7 @@ def _head(file: SourceFile) -> tuple[Meta, float | None]:
 def _reviews(file: SourceFile) -> list[float]:
     """Return when the harness started reviews, by a plain search of the file's lines."""
     times = []
-    for _, line in file.lines():
+    for _, line in file.peeked().lines():
         if _REVIEW in line:
             try:
                 time_s = seconds(_ROW.decode(line).timestamp)

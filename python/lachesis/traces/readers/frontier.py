@@ -17,6 +17,7 @@ out**, counted: requests without output.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -49,9 +50,12 @@ _USUAL_BLOCK_TOKENS: Final = 16
 
 
 class _Row(NamedTuple):
-    row: RequestRow
+    """What is kept of a row until its session is complete."""
+
+    number: int
+    session: str | None
     request: LoneRequest
-    blocks: list[int]
+    blocks: array[int]
     delay_s: float | None
 
 
@@ -111,15 +115,15 @@ class _File:
         named = has_columns(self.file, "session_id")
         recovered = alone = 0
         for each in taken:
-            name = each.row.text("session_id")
+            name = each.session
             if named and name is None:
-                raise each.row.broken("session_id", "is needed in every row", "missing")
+                raise self._broken(each, "session_id", "is needed in every row", "missing")
             if name is None and each.blocks:
                 tokens = each.request.input_tokens, each.request.output_tokens
-                name = f"chain-{chains.session_of(*tokens, blocks_of(each.blocks))}"
+                name = f"chain-{chains.session_of(*tokens, each.blocks)}"
                 recovered += name not in sessions
             elif name is None:
-                name = f"request-{each.row.number}"
+                name = f"request-{each.number}"
                 alone += 1
             sessions.setdefault(name, []).append(each)
         if recovered:
@@ -138,13 +142,16 @@ class _File:
             return None
         words = (row.text("block_hash_ids") or "").strip("[]").replace("|", ",").split(",")
         try:
-            blocks = [int(word) for word in words if word.strip()]
+            blocks = blocks_of([int(word) for word in words if word.strip()])
         except ValueError as fault:
             raise row.broken("block_hash_ids", "must be whole numbers between bars") from fault
         delay_s = row.number_of("tool_call_latency")
         if delay_s is not None and delay_s < 0:
             raise row.broken("tool_call_latency", "must not be negative")
-        return _Row(row, request, blocks, delay_s)
+        return _Row(row.number, row.text("session_id"), request, blocks, delay_s)
+
+    def _broken(self, each: _Row, field: str, rule: str, value: object) -> InputError:
+        return InputError(rule, path=self.file.name, row=each.number, field=field, value=value)
 
     def _push_session(
         self, name: str, own: list[_Row], block_tokens: int, *, only_new: bool
@@ -163,17 +170,20 @@ class _File:
         for each in own:
             tokens = each.request.input_tokens + (held if only_new else 0)
             if tokens > TOKENS_MAX:
-                raise each.row.broken("num_prefill_tokens", "adds up to more tokens than there may "
-                                      f"be ({TOKENS_MAX})")  # fmt: skip
+                rule = f"adds up to more tokens than there may be ({TOKENS_MAX})"
+                given = each.request.input_tokens
+                raise self._broken(each, "num_prefill_tokens", rule, given)
             if each.blocks and len(each.blocks) < tokens // block_tokens:
-                raise each.row.broken("block_hash_ids", "must hold an id for each of the "
-                                      f"{tokens // block_tokens} blocks of {block_tokens} tokens "
-                                      "that the input fills")  # fmt: skip
+                rule = (
+                    f"must hold an id for each of the {tokens // block_tokens} blocks of "
+                    f"{block_tokens} tokens that the input fills"
+                )
+                raise self._broken(each, "block_hash_ids", rule, f"{len(each.blocks)} ids")
             if only_new and held:
                 self.builder.fill("input_tokens", "what is new and what the session held")
             held = tokens + each.request.output_tokens
             inputs.append(tokens)
-            context.add(tokens, each.request.output_tokens, blocks_of(each.blocks))
+            context.add(tokens, each.request.output_tokens, each.blocks)
         parts = context.parts() if any(each.blocks for each in own) else [None] * len(own)
         for index, (each, tokens, part) in enumerate(zip(own, inputs, parts, strict=True)):
             session.request(
@@ -184,7 +194,7 @@ class _File:
                 output_tokens=each.request.output_tokens,
                 start_s=each.request.start_s,
                 delay_s=each.delay_s if index else None,
-                row=each.row.number,
+                row=each.number,
             )
         self.builder.finish(session)
 

@@ -39,7 +39,7 @@ def decoded_lines(
         except msgspec.ValidationError as wrong:
             raise field_fault(wrong, line, name=file.name, row=number) from wrong
         except MALFORMED as wrong:
-            mended = _without_half_surrogates(line)
+            mended = without_half_surrogates(line)
             if mended is None:
                 fault = (number, wrong)
                 continue
@@ -80,7 +80,7 @@ def decoded_document(file: SourceFile, decoder: msgspec.json.Decoder[T]) -> T:
     except msgspec.ValidationError as wrong:
         raise field_fault(wrong, content, name=file.name) from wrong
     except MALFORMED:
-        mended = _without_half_surrogates(content)
+        mended = without_half_surrogates(content)
     if mended is None:
         file.json()  # says where the fault is
         mended = content
@@ -92,7 +92,7 @@ def decoded_document(file: SourceFile, decoder: msgspec.json.Decoder[T]) -> T:
         raise InputError(f"not valid JSON: {wrong}", path=file.name) from wrong
 
 
-def _without_half_surrogates(content: bytes) -> bytes | None:
+def without_half_surrogates(content: bytes) -> bytes | None:
     """Return the JSON with half surrogate pairs, which cut-off texts end in, as question marks.
 
     None where it is no JSON for another reason.

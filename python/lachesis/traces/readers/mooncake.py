@@ -20,26 +20,31 @@ latency but a stated `delay` is drawn. **Times** are seconds on the trace's own 
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.block_chains import (
-    BlockContext,
+    agreed_tokens,
     block_tokens_of,
     blocks_of,
     whole_blocks,
 )
+from lachesis.traces.readers.block_numbers import BlockNumbers
+from lachesis.traces.readers.context_pieces import ContextPieces
 from lachesis.traces.readers.json_head import first_object
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.session_chains import SessionChains, shared_prompts
+from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
 from lachesis.traces.schema import TOKENS_MAX, UsageSource
 
 _DESCRIPTION: Final = __doc__ or ""
@@ -104,29 +109,89 @@ AnyRow = TypeVar("AnyRow", bound=MooncakeRow)
 _DECODER: Final = msgspec.json.Decoder(MooncakeRow)
 
 
-class _Request(msgspec.Struct, gc=False):
-    row: int
-    input_tokens: int
-    output_tokens: int
-    start_s: float | None
-    wait_s: float | None
-    is_whole: bool
+class _Requests:
+    """The requests of one file while they wait for their sessions to end, as columns."""
+
+    def __init__(self) -> None:
+        self.session = array("i")
+        self.row = array("q")
+        self.input_tokens = array("q")
+        self.output_tokens = array("q")
+        self.agreed_tokens = array("q")
+        self.start_s = array("d")  # NaN: not told, here and in `wait_s`
+        self.wait_s = array("d")
+        self.is_whole = array("b")
+
+    def add(
+        self, session: int, number: int, row: MooncakeRow, tokens: tuple[int, int], agreed: int
+    ) -> None:
+        """Take a request of a session: its line, and how much of its input matched."""
+        self.session.append(session)
+        self.row.append(number)
+        self.input_tokens.append(tokens[0])
+        self.output_tokens.append(tokens[1])
+        self.agreed_tokens.append(agreed)
+        start_s, wait_s = row.start_s(), row.wait_s()
+        self.start_s.append(math.nan if start_s is None else start_s)
+        self.wait_s.append(math.nan if wait_s is None else wait_s)
+        self.is_whole.append(row.input_length is None and row.input_tokens is None)
+
+    def by_session(self) -> Iterator[NDArray[np.int64]]:
+        """The requests of each session, in the order of the file."""
+        sessions = np.frombuffer(self.session, np.int32)
+        order = np.argsort(sessions, kind="stable")
+        starts = np.flatnonzero(np.diff(sessions[order], prepend=-1))
+        for start, end in pairwise([*starts.tolist(), len(order)]):
+            yield order[start:end]
 
 
-class _Chain:
-    """One session while it grows."""
+class _Sessions:
+    """The sessions of one file: their names, and where each one's context is."""
 
-    def __init__(self, name: str, block_tokens: int) -> None:
-        self.name = name
-        self.context = BlockContext(block_tokens)
-        self.requests: list[_Request] = []
-        self.first: array[int] = blocks_of(())
+    def __init__(self, block_tokens: int) -> None:
+        self.block_tokens = block_tokens
+        numbers = BlockNumbers()
+        self.finder = SessionChains(block_tokens, numbers)
+        self.prompts = SharedPrompts(block_tokens, numbers)
+        self.names: list[str | int] = []  # a number: named after the line of its first request
+        self.recovered = 0
+        self.alone = 0
+        self._numbers: dict[str | int, int] = {}
+        self._before: dict[int, tuple[int, int]] = {}
+        self._held: dict[int, array[int]] = {}
 
-    def add(self, request: _Request, blocks: array[int]) -> None:
-        if not self.requests:
-            self.first = whole_blocks(blocks, request.input_tokens, self.context.block_tokens)
-        self.context.add(request.input_tokens, request.output_tokens, blocks)
-        self.requests.append(request)
+    def place(self, number: int, row: MooncakeRow, tokens: tuple[int, int]) -> tuple[int, int]:
+        """The session of a request, and how much of its input its context held."""
+        blocks = blocks_of(row.hash_ids or ())
+        key: str | int
+        if row.session_id is not None:
+            key = str(row.session_id)
+        elif blocks:
+            key = self.finder.session_of(*tokens, blocks)
+        else:
+            self.alone += 1
+            self.prompts.add(blocks)
+            self.names.append(number)
+            return len(self.names) - 1, 0
+        session = self._numbers.get(key)
+        whole = whole_blocks(blocks, tokens[0], self.block_tokens)
+        agreed = 0
+        if session is None:
+            session = self._numbers[key] = len(self.names)
+            self.recovered += not isinstance(key, str)
+            self.names.append(key if isinstance(key, str) else number)
+            self.prompts.add(whole)
+        elif isinstance(key, str):
+            agreed = agreed_tokens(
+                self._held[session], self._before[session], whole, tokens[0], self.block_tokens
+            )
+        else:
+            # It was found because all that the session held is the start of this input.
+            agreed = sum(self._before[session])
+        if isinstance(key, str):
+            self._held[session] = whole
+        self._before[session] = tokens
+        return session, agreed
 
 
 class MooncakeReader:
@@ -151,60 +216,44 @@ class MooncakeReader:
         """Push every file; ids of blocks and sessions are local to it."""
         for file in files:
             block_tokens = block_size(file, _DECODER)
-            chains = self._gather(file, block_tokens, builder)
-            if not chains:
+            requests, sessions = _gather(file, block_tokens, builder)
+            if not sessions.names:
                 builder.skip(file.name, "holds no request with output")
-            prompts = shared_prompts([chain.first for chain in chains], block_tokens)
-            chains.reverse()
-            for prompt_tokens, prompt in prompts:
-                _push(file, chains.pop(), prompt_tokens, prompt, builder)
-
-    def _gather(self, file: SourceFile, block_tokens: int, builder: TraceBuilder) -> list[_Chain]:
-        finder = SessionChains(block_tokens)
-        chains: dict[str | int, _Chain] = {}
-        dropped: list[str] = []
-        alone = 0
-        for number, _, row in decoded_lines(file, _DECODER, dropped):
-            request = _Request(
-                number,
-                row.input(block_tokens, file, number),
-                row.output(file, number),
-                row.start_s(),
-                row.wait_s(),
-                row.input_length is None and row.input_tokens is None,
-            )
-            if not request.output_tokens:
-                builder.exclude("request without output")
-                continue
-            blocks = blocks_of(row.hash_ids or ())
-            key: str | int
-            if row.session_id is not None:
-                key = str(row.session_id)
-            elif blocks:
-                key = finder.session_of(request.input_tokens, request.output_tokens, blocks)
-            else:
-                key = -1 - alone  # apart from the numbers of recovered sessions
-                alone += 1
-            if key not in chains:
-                name = key if isinstance(key, str) else f"request-{number}"
-                chains[key] = _Chain(name, block_tokens)
-            chains[key].add(request, blocks)
-        for reason in dropped:
-            builder.drop(reason)
-        recovered = sum(isinstance(key, int) and key >= 0 for key in chains)
-        if recovered:
-            builder.fill("session", "recovered from chains of block hashes", recovered)
-        if alone:
-            builder.fill("session", "none in the log: each request is one of its own", alone)
-        return list(chains.values())
+            for session, own in enumerate(requests.by_session()):
+                name = sessions.names[session]
+                prompt = sessions.prompts.of(session)
+                _push(file, name, requests, own, prompt, builder)
 
 
 READER = MooncakeReader()
 
 
+def _gather(
+    file: SourceFile, block_tokens: int, builder: TraceBuilder
+) -> tuple[_Requests, _Sessions]:
+    requests = _Requests()
+    sessions = _Sessions(block_tokens)
+    dropped: list[str] = []
+    for number, _, row in decoded_lines(file, _DECODER, dropped):
+        tokens = row.input(block_tokens, file, number), row.output(file, number)
+        if not tokens[1]:
+            builder.exclude("request without output")
+            continue
+        session, agreed = sessions.place(number, row, tokens)
+        requests.add(session, number, row, tokens, agreed)
+    for reason in dropped:
+        builder.drop(reason)
+    if sessions.recovered:
+        builder.fill("session", "recovered from chains of block hashes", sessions.recovered)
+    if sessions.alone:
+        how = "none in the log: each request is one of its own"
+        builder.fill("session", how, sessions.alone)
+    return requests, sessions
+
+
 def block_size(file: SourceFile, decoder: msgspec.json.Decoder[AnyRow]) -> int:
     """The tokens of a block, from the first rows; the usual 512 where they have no hashes."""
-    rows = islice(decoded_lines(file, decoder, []), _ROWS_FOR_BLOCK_SIZE)
+    rows = islice(decoded_lines(file.peeked(), decoder, []), _ROWS_FOR_BLOCK_SIZE)
     lengths = [
         (found, len(row.hash_ids))
         for _, _, row in rows
@@ -220,35 +269,48 @@ def block_size(file: SourceFile, decoder: msgspec.json.Decoder[AnyRow]) -> int:
 
 def _push(
     file: SourceFile,
-    chain: _Chain,
-    prompt_tokens: int,
-    prompt: int | None,
+    name: str | int,
+    requests: _Requests,
+    own: NDArray[np.int64],
+    prompt: tuple[int, int | None],
     builder: TraceBuilder,
 ) -> None:
     session = builder.session(
-        chain.name,
+        name if isinstance(name, str) else f"request-{name}",
         workload=Path(file.name).name.split(".")[0],
         harness="mooncake",
         source=file.name,
         stripping="off",
     )
     builder.fill("turn", "none in the trace: a session is one turn")
-    contexts = chain.context.parts(prompt_tokens)
+    prompt_tokens, key = prompt
     if prompt_tokens:
         builder.fill("prompt_tokens", "whole blocks that first inputs share")
-    for index, (request, context) in enumerate(zip(chain.requests, contexts, strict=True)):
-        if request.is_whole:
+    pieces = ContextPieces()
+    for at in own.tolist():
+        pieces.add_agreed(
+            requests.input_tokens[at], requests.output_tokens[at], requests.agreed_tokens[at]
+        )
+    for index, (at, context) in enumerate(
+        zip(own.tolist(), pieces.parts(prompt_tokens), strict=True)
+    ):
+        is_whole = bool(requests.is_whole[at])
+        if is_whole:
             builder.fill("input_tokens", "whole blocks")
         session.request(
             parts=context.parts,
             output_parts=context.output_parts,
-            input_tokens=request.input_tokens,
+            input_tokens=requests.input_tokens[at],
             prompt_tokens=None if index else prompt_tokens,
-            prefix_key=None if prompt is None else f"{file.name} block {prompt}",
-            output_tokens=request.output_tokens,
-            start_s=request.start_s,
-            delay_s=request.wait_s if index else None,
-            usage_source=UsageSource.INFERRED if request.is_whole else UsageSource.REPORTED,
-            row=request.row,
+            prefix_key=None if key is None else f"{file.name} block {key}",
+            output_tokens=requests.output_tokens[at],
+            start_s=_known(requests.start_s[at]),
+            delay_s=_known(requests.wait_s[at]) if index else None,
+            usage_source=UsageSource.INFERRED if is_whole else UsageSource.REPORTED,
+            row=requests.row[at],
         )
     builder.finish(session)
+
+
+def _known(seconds: float) -> float | None:
+    return None if math.isnan(seconds) else seconds

@@ -1,13 +1,20 @@
-"""Reader of agentic Mooncake traces (DynoSim, version 1): JSONL, one request a line, with its DAG.
+"""Reader of agentic Mooncake traces (DynoSim): JSONL, one request a line, with its DAG.
 
-To Mooncake's columns come `request_id`, `session_id` (one agent's requests), `wait_for` (requests
-that must be over first), `branches` (requests of agents that this one started), `prefix_reset` (the
-context starts anew), `delay` and `tool_wait_ms` (waits after `wait_for`), and `tool_events`.
+**Version 1.** To Mooncake's columns come `request_id`, `session_id` (one agent's requests),
+`wait_for` (requests that must be over first), `branches` (requests of agents that this one
+started), `prefix_reset` (the context starts anew), `delay` and `tool_wait_ms` (waits after
+`wait_for`), and `tool_events`.
+
+**Version 2** has a header (`schema`, `version`, `block_size`) and other columns: `play_id`, within
+which names of sessions and block ids hold, `model`, `not_before_ms` (the earliest start) and
+`dependencies`, each a request with its own delay, a relation (`sequence`, `spawn`, `join`, or
+`replay_barrier`: only the recording's order) and a trigger. A wait that counts from another
+request's `dispatch` is taken from its end on without delay, which is counted (`delay_s`).
 
 **Agents and sessions.** All rows of one `session_id` are one agent, in the order of the file. It is
-a sub-agent of the agent whose request names its first one in `branches`, else of the agent whose
-latest request its first one waits for; a sub-agent returns to its parent's requests that wait for
-it. An agent without a parent is the lead of a session, with all agents below it.
+a sub-agent of the agent whose request spawned its first one (`branches`, `spawn`), else of the one
+whose latest request its first one waits for; a sub-agent returns to its parent's requests that wait
+for it. An agent without a parent is the lead of a session, with all agents below it.
 
 **Edges.** The agent's previous request, spawn and return; a wait for an agent that is neither
 parent nor child is kept as an edge of kind `tool`; one for a request of another session is dropped
@@ -27,63 +34,17 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, Edge
 from lachesis.traces.readers.block_chains import BlockContext, blocks_of
-from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_head import first_object
-from lachesis.traces.readers.json_rows import decoded_lines
-from lachesis.traces.readers.mooncake import Milliseconds, MooncakeRow, block_size
+from lachesis.traces.readers.mooncake_agentic_rows import SCHEMA, AgenticRequest, AgenticRows
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.schema import EdgeKind
 from lachesis.traces.session_builder import SessionBuilder
-from lachesis.traces.tool_classes import tool_class
 
 _DESCRIPTION: Final = __doc__ or ""
-
-
-class _ToolEvent(msgspec.Struct):
-    tool_class: str
-
-
-class _Row(MooncakeRow, kw_only=True):
-    request_id: str
-    wait_for: list[str] = msgspec.field(default_factory=list)
-    branches: list[str] = msgspec.field(default_factory=list)
-    prefix_reset: bool = False
-    tool_wait_ms: Milliseconds | None = None
-    tool_events: list[_ToolEvent] = msgspec.field(default_factory=list)
-
-
-_DECODER: Final = msgspec.json.Decoder(_Row)
-
-
-class _Request:
-    """A row that is a request, and where it belongs."""
-
-    def __init__(self, file: SourceFile, number: int, row: _Row, block_tokens: int) -> None:
-        self.row = number
-        self.id = row.request_id
-        self.agent = str(row.session_id) if row.session_id is not None else row.request_id
-        self.input_tokens = row.input(block_tokens, file, number)
-        self.output_tokens = row.output(file, number)
-        self.start_s = row.start_s()
-        waits = [wait for wait in (row.wait_s(), _seconds(row.tool_wait_ms)) if wait is not None]
-        self.delay_s = sum(waits) if waits else None
-        self.wait_for = list(dict.fromkeys(row.wait_for))
-        self.branches = row.branches
-        self.resets = row.prefix_reset
-        self.consumed = [tool_class(event.tool_class) for event in row.tool_events]
-        self.waits_for_tools = row.tool_wait_ms is not None and row.tool_wait_ms > 0
-        self.called: list[str] | None = None
-        self.parts: RequestParts | None = None
-
-
-def _seconds(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
 
 
 class AgenticMooncakeReader:
@@ -97,7 +58,7 @@ class AgenticMooncakeReader:
         first = first_object(file)
         if first is None:
             return False
-        if first.get("schema") == "dynamo.agentic_mooncake":
+        if first.get("schema") == SCHEMA:
             return True
         length = "output_length" in first or ("output_tokens" in first and "hash_ids" in first)
         return "request_id" in first and length
@@ -107,10 +68,6 @@ class AgenticMooncakeReader:
     ) -> None:
         """Push every file; all its ids are local to it."""
         for file in files:
-            first = first_object(file) or {}
-            if "schema" in first:
-                raise InputError("only version 1, which has no header, is read", path=file.name,
-                                 row=1, field="version", value=first.get("version"))  # fmt: skip
             _File(file, builder).push()
 
 
@@ -123,10 +80,11 @@ class _File:
     def __init__(self, file: SourceFile, builder: TraceBuilder) -> None:
         self.file = file
         self.builder = builder
-        self.block_tokens = block_size(file, _DECODER)
-        self.requests: dict[str, _Request] = {}
-        self.agents: dict[str, list[_Request]] = {}
-        self.parent: dict[str, _Request] = {}
+        self.rows = AgenticRows(file, first_object(file))
+        self.requests: dict[str, AgenticRequest] = {}
+        self.agents: dict[str, list[AgenticRequest]] = {}
+        self.contexts: dict[str, BlockContext] = {}  # of agents whose session is still to come
+        self.parent: dict[str, AgenticRequest] = {}
 
     def push(self) -> None:
         """Read all rows and push one session for each lead."""
@@ -143,11 +101,9 @@ class _File:
     def _read(self) -> None:
         silent: set[str] = set()
         dropped: list[str] = []
-        contexts: dict[str, BlockContext] = {}
-        for number, _, row in decoded_lines(self.file, _DECODER, dropped):
-            request = _Request(self.file, number, row, self.block_tokens)
+        for request, blocks in self.rows.read(dropped):
             if request.id in self.requests or request.id in silent:
-                raise InputError("stands there twice", path=self.file.name, row=number,
+                raise InputError("stands there twice", path=self.file.name, row=request.row,
                                  field="request_id", value=request.id)  # fmt: skip
             if not request.output_tokens:
                 self.builder.exclude("request without output")
@@ -156,21 +112,21 @@ class _File:
             self.requests[request.id] = request
             own = self.agents.setdefault(request.agent, [])
             if own and request.consumed:
-                own[-1].called = [str(kind) for kind in request.consumed]
+                own[-1].called = request.consumed
             own.append(request)
-            if request.agent not in contexts:
-                contexts[request.agent] = BlockContext(self.block_tokens)
-            contexts[request.agent].add(
+            if request.dispatched:
+                how = "after another request's start: taken from its end on"
+                self.builder.fill("delay_s", how, request.dispatched)
+            if request.agent not in self.contexts:
+                self.contexts[request.agent] = BlockContext(self.rows.block_tokens)
+            self.contexts[request.agent].add(
                 request.input_tokens,
                 request.output_tokens,
-                blocks_of(row.hash_ids or ()),
+                blocks_of(blocks),
                 reset=request.resets,
             )
         for reason in dropped:
             self.builder.drop(reason)
-        for agent, own in self.agents.items():
-            for request, parts in zip(own, contexts[agent].parts(), strict=True):
-                request.parts = parts
         for request in self.requests.values():
             for field, names in (("wait_for", request.wait_for), ("branches", request.branches)):
                 for name in names:
@@ -190,13 +146,19 @@ class _File:
                 if child is not None and child is self.agents[child.agent][0]:
                     self._adopt(child, request)
         for own in self.agents.values():
+            named = self.requests.get(own[0].spawned_by or "")
+            if named is not None:
+                self._adopt(own[0], named)
+                continue
             for name in own[0].wait_for:
+                if name in own[0].barriers:
+                    continue
                 before = self.requests[name]
                 known = self.parent.get(own[0].agent)
                 if known is None or (known.agent == before.agent and known.row < before.row):
                     self._adopt(own[0], before)
 
-    def _adopt(self, child: _Request, by: _Request) -> None:
+    def _adopt(self, child: AgenticRequest, by: AgenticRequest) -> None:
         # A chain of parents that came back to the child would have no lead.
         if by.agent != child.agent and self._root(by.agent) != child.agent:
             self.parent[child.agent] = by
@@ -208,6 +170,11 @@ class _File:
 
     def _push_family(self, root: str, family: list[str]) -> None:
         members = frozenset(family)
+        # Parts are many times what the context needs, so they are made a session at a time.
+        for name in family:
+            parts = self.contexts.pop(name).parts()
+            for request, own in zip(self.agents[name], parts, strict=True):
+                request.parts = own
         session = self.builder.session(
             root,
             workload=Path(self.file.name).name.split(".")[0],
@@ -217,11 +184,10 @@ class _File:
         )
         self.builder.fill("turn", "none in the trace: a session is one turn")
         handles: dict[str, int] = {}
-        latest: dict[str, _Request] = {}
+        latest: dict[str, AgenticRequest] = {}
         for request in self._ordered(family):
             agent = LEAD if request.agent == root else request.agent
-            is_first = request is self.agents[request.agent][0]
-            if agent != LEAD and is_first:
+            if agent != LEAD and request.agent not in latest:
                 session.spawn(agent, spawned_by=handles[self.parent[request.agent].id])
             children: list[str] = []
             edges: list[Edge] = []
@@ -229,51 +195,66 @@ class _File:
                 before = self.requests[name]
                 if before.agent not in members:
                     self.builder.drop("wait for a request of another session")
-                elif before.agent in self.parent and (
-                    self.parent[before.agent].agent == request.agent
-                    and before is latest[before.agent]
+                elif (
+                    name not in request.barriers
+                    and before.agent in self.parent
+                    and (
+                        self.parent[before.agent].agent == request.agent
+                        and before is latest[before.agent]
+                    )
                 ):
                     children.append(before.agent)
-                    edges.append(Edge(handles[name], EdgeKind.RETURN, request.delay_s or 0.0))
+                    edges.append(Edge(handles[name], EdgeKind.RETURN, request.wait_s(name)))
                 elif before.agent != request.agent and before is not self.parent.get(request.agent):
-                    edges.append(Edge(handles[name], EdgeKind.TOOL, request.delay_s or 0.0))
-            handles[request.id] = self._push(session, agent, request, is_first, edges)
+                    edges.append(Edge(handles[name], EdgeKind.TOOL, request.wait_s(name)))
+            handles[request.id] = self._push(
+                session, agent, request, latest.get(request.agent), edges
+            )
             latest[request.agent] = request
             for child in children:
                 session.returns(child, to=handles[request.id])
         self.builder.finish(session)
+        for name in family:
+            for request in self.agents[name]:
+                request.parts = None
 
     def _push(
         self,
         session: SessionBuilder,
         agent: int | str,
-        request: _Request,
-        is_first: bool,
+        request: AgenticRequest,
+        before: AgenticRequest | None,
         edges: list[Edge],
     ) -> int:
         assert request.parts is not None, "Invariant: every request has its parts"
         observations = len(request.consumed) or int(request.waits_for_tools)
-        starts_alone = is_first and agent == LEAD
+        starts_alone = before is None and agent == LEAD
+        delay_s = request.delay_s
+        if request.delays_s:
+            # Each wait has its own; one that the row does not name adds nothing to the others.
+            by = request.spawned_by if before is None else before.id
+            delay_s = request.delays_s.get(by or "", 0.0)
         return session.request(
             agent=agent,
             parts=request.parts.parts,
             output_parts=request.parts.output_parts,
             input_tokens=request.input_tokens,
-            prompt_tokens=0 if is_first else None,
+            prompt_tokens=0 if before is None else None,
             output_tokens=request.output_tokens,
             observations=observations,
             tools=request.called,
             start_s=request.start_s,
-            delay_s=None if starts_alone else request.delay_s,
+            delay_s=None if starts_alone else delay_s,
+            model=request.model,
             after=edges,
             row=request.row,
         )
 
-    def _ordered(self, family: Sequence[str]) -> Iterable[_Request]:
+    def _ordered(self, family: Sequence[str]) -> Iterable[AgenticRequest]:
         """The family's requests, each after what it waits for, else in the order of the file."""
         members = frozenset(family)
         waits: dict[str, int] = {}
-        followers: dict[str, list[_Request]] = {}
+        followers: dict[str, list[AgenticRequest]] = {}
         own = sorted(
             (request for agent in family for request in self.agents[agent]),
             key=lambda request: request.row,

@@ -110,7 +110,7 @@ class OpenHandsCompletionsReader:
             if _stripped(file).startswith(b"["):
                 _push_conversation(file, builder, options.count_tokens)
             else:
-                stamp = decoded_document(file, _STAMP).timestamp
+                stamp = decoded_document(file.peeked(), _STAMP).timestamp
                 completions.append((stamp or 0.0, file.name, file))
         for _, _, file in sorted(completions, key=lambda each: each[:2]):
             log = decoded_document(file, _LOG)

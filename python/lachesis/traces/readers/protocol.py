@@ -6,22 +6,25 @@ import gzip
 import io
 import json
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
 import zstandard
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.read_watcher import CountedFile, ReadLedger, ReadWatcher
 from lachesis.traces.readers.json_fault import MALFORMED
 from lachesis.traces.readers.zstd_stream import ZstdStream
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_tokens
 
 HEAD_BYTES = 65_536
 _COMPRESSED = {".gz", ".zst"}
+_BUFFER_BYTES = 1 << 20
 #: What reading a file, or decompressing it, may raise.
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
@@ -31,17 +34,21 @@ class SourceFile:
     """A file to read, compressed or not.
 
     `path` is the file, `name` what messages and the trace's `source` column call it (the path as
-    the user gave it, or relative to the folder that was searched).
+    the user gave it, or relative to the folder that was searched). What is read of it shows in
+    `ledger`, if there is one.
     """
 
     path: Path
     name: str
     kept_head: bytes | None = None
+    ledger: ReadLedger | None = field(default=None, compare=False, repr=False)
 
     @property
     def head(self) -> bytes:
         """Its first 64 KiB, decompressed; read again where they were not kept."""
-        return self.read_bytes(HEAD_BYTES) if self.kept_head is None else self.kept_head
+        if self.kept_head is not None:
+            return self.kept_head
+        return self.peeked().read_bytes(HEAD_BYTES)
 
     @property
     def ending(self) -> str:
@@ -51,37 +58,55 @@ class SourceFile:
             path = path.with_suffix("")
         return path.suffix.lower()
 
-    def open(self) -> BinaryIO:
-        """A decompressed byte stream; raises `InputError` if the file cannot be opened."""
+    def beside(self, path: Path, name: str) -> SourceFile:
+        """Another file, which a reader found by way of this one."""
+        return SourceFile(path, printable(name), ledger=self.ledger)
+
+    def peeked(self) -> SourceFile:
+        """The same file for a look that is no reading: it does not show in the ledger."""
+        return replace(self, ledger=None)
+
+    def open(self, buffer_bytes: int = _BUFFER_BYTES) -> io.BufferedReader:
+        """A decompressed byte stream behind its byte order mark, if it has one.
+
+        Raises `InputError` if the file cannot be opened, or its beginning cannot be read.
+        """
         try:
-            match self.path.suffix.lower():
-                case ".gz":
-                    return cast(BinaryIO, gzip.open(self.path, "rb"))
-                case ".zst":
-                    return cast(BinaryIO, ZstdStream(self.path.open("rb")))
-                case _:
-                    return self.path.open("rb")
+            file = self.path.open("rb", buffering=0)
         except OSError as fault:
             raise unreadable(self.name, fault) from fault
+        raw: Any = file if self.ledger is None else CountedFile(file, self.path, self.ledger)
+        match self.path.suffix.lower():
+            case ".gz":
+                raw = _GzipStream(raw)
+            case ".zst":
+                raw = ZstdStream(raw)
+        stream = io.BufferedReader(raw, buffer_bytes)
+        try:
+            if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+                stream.read(len(BOM_UTF8))
+        except STREAM_FAULTS as fault:
+            stream.close()
+            raise unreadable(self.name, fault) from fault
+        return stream
+
+    def note_read(self, share: float) -> None:
+        """Report a share of the file as read; for files that are not read from front to end."""
+        if self.ledger is not None:
+            self.ledger.reached(self.path, round(share * self.path.stat().st_size))
 
     def read_bytes(self, limit: int = -1) -> bytes:
         """The decompressed content, or its first `limit` bytes."""
         try:
-            with self.open() as stream:
-                if limit < 0:
-                    return stream.read()
-                pieces: list[bytes] = []
-                while limit > 0 and (piece := stream.read(limit)):
-                    pieces.append(piece)
-                    limit -= len(piece)
-                return b"".join(pieces)
+            with self.open(limit if limit > 0 else _BUFFER_BYTES) as stream:
+                return stream.read(limit)
         except STREAM_FAULTS as fault:
             raise unreadable(self.name, fault) from fault
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Non-empty lines with their 1-based numbers."""
         try:
-            with self.open() as raw, io.BufferedReader(cast(Any, raw), 1 << 20) as stream:
+            with self.open() as stream:
                 for number, line in enumerate(stream, 1):
                     if not line.isspace():
                         yield number, line
@@ -121,6 +146,19 @@ class SourceFile:
             raise InputError(f"not valid JSON: {fault}", path=self.name, row=line) from fault
 
 
+class _GzipStream(gzip.GzipFile):
+    """A gzip file that closes what it reads from."""
+
+    def __init__(self, raw: Any) -> None:  # noqa: ANN401 - any binary stream
+        super().__init__(fileobj=raw, mode="rb")
+        self._beneath = raw
+
+    def close(self) -> None:
+        """Close both."""
+        super().close()
+        self._beneath.close()
+
+
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
@@ -139,14 +177,16 @@ class ReadOptions:
     counts text that the log gives no count for, and `tokenizer` names it (`load_tokenizer` gives
     both). `strict` makes every repair an `InputError`: a recount, a count inferred otherwise than
     by a tokenizer, a dropped row, a value filled in, a context that had to be reset, a file that
-    cannot be read among others. `left_out` holds resolved paths of files that were found to be
-    broken: a reader that looks beside its files for more does not open them.
+    cannot be read among others. `watcher` is told how far reading is. `left_out` holds resolved
+    paths of files that were found to be broken: a reader that looks beside its files for more does
+    not open them.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     count_tokens: Callable[[str], int] = estimate_tokens
     tokenizer: str = CHARACTERS_PER_TOKEN_NAME
     strict: bool = False
+    watcher: ReadWatcher = field(default_factory=ReadWatcher)
     left_out: frozenset[Path] = frozenset()
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.traces.builder import TraceBuilder, nothing_remains
+from lachesis.traces.read_watcher import ReadLedger
 from lachesis.traces.readers.atif import AtifReader
 from lachesis.traces.readers.azure_llm import READER as AZURE_LLM
 from lachesis.traces.readers.bfcl import READER as BFCL
@@ -28,6 +29,7 @@ from lachesis.traces.readers.mooncake import READER as MOONCAKE
 from lachesis.traces.readers.mooncake_agentic import READER as MOONCAKE_AGENTIC
 from lachesis.traces.readers.openhands_completions import READER as OPENHANDS_COMPLETIONS
 from lachesis.traces.readers.openhands_events import READER as OPENHANDS_EVENTS
+from lachesis.traces.readers.openhands_sdk import READER as OPENHANDS_SDK
 from lachesis.traces.readers.otel_genai import READER as OTEL_GENAI
 from lachesis.traces.readers.pi import READER as PI
 from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
@@ -49,6 +51,7 @@ READERS: tuple[Reader, ...] = (
     GEMINI_CLI,
     PI,
     OPENHANDS_EVENTS,
+    OPENHANDS_SDK,
     OPENHANDS_COMPLETIONS,
     SWE_AGENT,
     MAGENTIC_ONE,
@@ -66,6 +69,11 @@ READERS: tuple[Reader, ...] = (
 _MANIFEST = "trace.json"
 #: Of how many files the heads are kept in memory until they are read.
 _HEADS_KEPT = 256
+_ENCODINGS: tuple[tuple[tuple[bytes, ...], str], ...] = (
+    ((b"\xff\xfe", b"\xfe\xff"), "is text in UTF-16; convert it to UTF-8"),
+    ((b"\x1f\x8b",), "is compressed by gzip; its name must end in .gz"),
+    ((b"\x28\xb5\x2f\xfd",), "is compressed by Zstandard; its name must end in .zst"),
+)
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".parquet"})
 
 
@@ -98,18 +106,20 @@ def read(
     """
     options = ReadOptions() if options is None else options
     forced = None if format is None else reader_named(format)
-    source = ", ".join(str(path) for path in paths)
+    source = ", ".join(printable(str(path)) for path in paths)
     builder = TraceBuilder(source=source, tokenizer=options.tokenizer)
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
     seen: set[Path] = set()
+    ledger = ReadLedger(options.watcher)
     for place, named in _search(paths):
         resolved = place.resolve()
         if resolved in seen:
-            builder.skip(str(place), "was given before")
+            builder.skip(printable(str(place)), "was given before")
             continue
         seen.add(resolved)
+        options.watcher.files_found(len(seen))
         if place.is_dir():
             trace = Trace.load(place)
             validate(trace, place)
@@ -122,15 +132,17 @@ def read(
             found.add(file.name)
         reader = _reader_of(file, forced, named=named, options=options)
         if reader is None:
-            builder.skip(file.name, _unknown(forced))
+            builder.skip(file.name, _encoding(file) or _unknown(forced))
         else:
-            if len(seen) > _HEADS_KEPT:
-                file = SourceFile(file.path, file.name)
+            head = file.kept_head if len(seen) <= _HEADS_KEPT else None
+            file = SourceFile(file.path, file.name, head, ledger)
+            ledger.expect(file.path, file.path.stat().st_size)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
     for reader in READERS:
         if files := by_reader.get(reader.name):
             read_files(reader, files, builder, options, found=found)
+    options.watcher.all_read()
     if builder.holds_requests:
         trace = concat([*saved, builder.build()], source)
     elif saved:
@@ -191,17 +203,18 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
     """The file with its head, or None if it is empty, or unreadable and not named by the user."""
+    name = printable(str(place))
     try:
-        head = SourceFile(place, str(place)).read_bytes(HEAD_BYTES)
+        head = SourceFile(place, name).read_bytes(HEAD_BYTES)
     except InputError as fault:
         if named:
             raise
-        builder.skip(str(place), fault.rule)
+        builder.skip(name, fault.rule)
         return None
     if not head.strip():
-        builder.skip(str(place), "is empty")
+        builder.skip(name, "is empty")
         return None
-    return SourceFile(place, str(place), head)
+    return SourceFile(place, name, head)
 
 
 def _reader_of(
@@ -216,6 +229,8 @@ def _reader_of(
         return None
     if file.ending in _TABLE_ENDINGS:
         return TABLE  # which says what columns are missing
+    if (told := _encoding(file)) is not None:
+        raise InputError(told, path=file.name)
     raise InputError(
         f"no reader recognises it (formats: {', '.join(reader.name for reader in READERS)}; "
         "--format overrides)",
@@ -227,6 +242,14 @@ def _recognises(reader: Reader, file: SourceFile, options: ReadOptions) -> bool:
     if reader is TABLE:
         return TABLE.recognises_with(file, options.columns)
     return reader.recognises(file)
+
+
+def _encoding(file: SourceFile) -> str | None:
+    """What is wrong with a file of which no reader can read a letter."""
+    for marks, rule in _ENCODINGS:
+        if file.head.startswith(marks):
+            return rule
+    return None
 
 
 def _unknown(forced: Reader | None) -> str:

@@ -1,16 +1,17 @@
 """Sessions and shared prompts of a log that names no sessions, from chains of block hashes.
 
-An id stands for its block and all before it, and is the same in the whole log.
+An id stands for its block and all before it, and is the same in the whole log. Both classes here
+keep a few bytes a block and a session, and no chain.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 
 import numpy as np
 
 from lachesis.traces.readers.block_chains import whole_blocks
+from lachesis.traces.readers.block_numbers import BlockColumn, BlockNumbers
 
 
 class SessionChains:
@@ -19,7 +20,7 @@ class SessionChains:
     It is the one whose last input's whole blocks are the longest proper start of the request's
     own, if the input also has room for that session's last output, and if the last of these blocks
     is the session's own: a block that another session wrote first belongs to a shared prompt or
-    document, and proves nothing. Of sessions that fit equally, the one asked longest ago wins.
+    document, and proves nothing.
 
     Example:
         >>> from lachesis.traces.readers.block_chains import blocks_of
@@ -29,63 +30,87 @@ class SessionChains:
         [0, 1, 1, 0]
     """
 
-    def __init__(self, block_tokens: int) -> None:
+    def __init__(self, block_tokens: int, numbers: BlockNumbers | None = None) -> None:
         self.block_tokens = block_tokens
         self.sessions = 0
-        self._ends: dict[tuple[int, int], dict[int, int]] = {}
-        self._owner: dict[int, int] = {}
+        self._numbers = BlockNumbers() if numbers is None else numbers
+        self._owner = BlockColumn(np.int32, -1)
+        # Of the block with which its owner's last input ends: how many blocks that input has, and
+        # the tokens of input and output. 0 blocks: no session ends here.
+        self._end_blocks = BlockColumn(np.int32, 0)
+        self._end_tokens = BlockColumn(np.int64, 0)
 
     def session_of(self, input_tokens: int, output_tokens: int, blocks: array[int]) -> int:
         """The number of the session that the request continues, or of a new one."""
         whole = whole_blocks(blocks, input_tokens, self.block_tokens)
-        session = self._continued(input_tokens, whole)
-        if session is None:
+        if not whole:
+            self.sessions += 1
+            return self.sessions - 1
+        numbers = self._numbers.of(whole)
+        owner = self._owner.reach(numbers)
+        end_blocks = self._end_blocks.reach(numbers)
+        end_tokens = self._end_tokens.reach(numbers)
+        count = len(numbers)
+        ends = (end_blocks[numbers] == np.arange(1, count + 1)) & (
+            end_tokens[numbers] <= input_tokens
+        )
+        found = np.flatnonzero(ends)
+        if len(found):
+            last = numbers[found[-1]]
+            session = int(owner[last])
+            end_blocks[last] = 0
+        else:
             session = self.sessions
             self.sessions += 1
-        for block in whole:
-            self._owner.setdefault(block, session)
-        if whole:
-            ends = self._ends.setdefault((len(whole), whole[-1]), {})
-            ends[session] = input_tokens + output_tokens
+        owner[numbers[owner[numbers] < 0]] = session
+        if owner[numbers[-1]] == session:
+            end_blocks[numbers[-1]] = count
+            end_tokens[numbers[-1]] = input_tokens + output_tokens
         return session
 
-    def _continued(self, input_tokens: int, whole: array[int]) -> int | None:
-        for length in range(len(whole), 0, -1):
-            last = whole[length - 1]
-            ends = self._ends.get((length, last))
-            for session, held_tokens in (ends or {}).items():
-                if held_tokens <= input_tokens and self._owner[last] == session:
-                    assert ends is not None, "Invariant: the session was found in it"
-                    del ends[session]
-                    if not ends:
-                        del self._ends[length, last]
-                    return session
-        return None
 
+class SharedPrompts:
+    """What sessions' first inputs share.
 
-def shared_prompts(chains: Sequence[array[int]], block_tokens: int) -> list[tuple[int, int | None]]:
-    """What each session's first input (its whole blocks) shares with others': tokens, and a key.
-
-    The prompt is the longest start that at least one other session's first input has too; its key
-    is the id of its last block.
+    A session's prompt is the longest start of its first input that at least one other session's
+    first input has too; its key is the id of its last block.
 
     Example:
-        >>> shared_prompts([array("Q", [1, 2, 3]), array("Q", [1, 2]), array("Q", [7])], 16)
+        >>> from lachesis.traces.readers.block_chains import blocks_of
+        >>> prompts = SharedPrompts(16)
+        >>> for ids in ([1, 2, 3], [1, 2], [7]):
+        ...     prompts.add(blocks_of(ids))
+        >>> [prompts.of(session) for session in range(3)]
         [(32, 2), (32, 2), (0, None)]
     """
-    ids = [np.frombuffer(blocks, np.uint64) for blocks in chains if blocks]
-    if not ids:
-        return [(0, None)] * len(chains)
-    ordered = np.sort(np.concatenate(ids))
-    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    found: list[tuple[int, int | None]] = []
-    for blocks in chains:
-        if not blocks or not len(shared):
-            found.append((0, None))
-            continue
-        chain = np.frombuffer(blocks, np.uint64)
-        places = np.minimum(np.searchsorted(shared, chain), len(shared) - 1)
-        alone = shared[places] != chain
-        length = int(np.argmax(alone)) if alone.any() else len(blocks)
-        found.append((length * block_tokens, blocks[length - 1] if length else None))
-    return found
+
+    def __init__(self, block_tokens: int, numbers: BlockNumbers | None = None) -> None:
+        self.block_tokens = block_tokens
+        self._numbers = BlockNumbers() if numbers is None else numbers
+        self._times = BlockColumn(np.uint8, 0)  # in how many first inputs a block is; at most 2
+        self._before = BlockColumn(np.int64, -1)  # the block before it
+        self._last = array("q")  # of every first input
+        self._count = array("i")
+
+    def add(self, whole: array[int]) -> None:
+        """Take the whole blocks of the next session's first input."""
+        numbers = self._numbers.of(whole)
+        times = self._times.reach(numbers)
+        before = self._before.reach(numbers)
+        if len(numbers):
+            before[numbers[1:]] = numbers[:-1]
+            times[numbers] = np.minimum(times[numbers] + 1, 2)
+        self._last.append(int(numbers[-1]) if len(numbers) else -1)
+        self._count.append(len(numbers))
+
+    def of(self, session: int) -> tuple[int, int | None]:
+        """The tokens of a session's prompt and its key; sessions are numbered as they came."""
+        block, count = self._last[session], self._count[session]
+        times, before = self._times.values, self._before.values
+        # A log whose ids are no chain could lead in a circle, so the count bounds the way.
+        while count and times[block] < 2:
+            block = int(before[block])
+            count -= 1
+        if not count:
+            return 0, None
+        return count * self.block_tokens, self._numbers.id_of(block)

@@ -102,12 +102,16 @@ def _parquet(file: SourceFile) -> pq.ParquetFile:
 
 
 def _parquet_batches(file: SourceFile) -> Iterator[list[dict[str, Any]]]:
-    batches = _parquet(file).iter_batches()
+    parquet = _parquet(file)
+    batches = parquet.iter_batches()
+    taken = 0
     while True:
         try:
             batch = next(batches, None)
             if batch is None:
                 return
+            taken += batch.num_rows
+            file.note_read(taken / parquet.metadata.num_rows)
             yield pa.table(
                 [_as_seconds(column) for column in batch.columns], names=batch.schema.names
             ).to_pylist()
@@ -175,7 +179,7 @@ def _csv_rows(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names = column_names(file)
     first = file.head.lstrip(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8")
     with file.open() as stream:
-        text = io.TextIOWrapper(cast(Any, stream), encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         reader = csv.reader(text, delimiter=_delimiter(first), strict=True)
         try:
             next(reader, None)

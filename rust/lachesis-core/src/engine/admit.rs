@@ -31,17 +31,23 @@ impl Engine<'_> {
         request.output_tokens - instance.requests[index(who.request)].generated
     }
 
-    fn can_admit(&self, gpu: u16, who: Waiting) -> bool {
+    /// Whether the head can be admitted; what it writes is left in `suffix`.
+    fn can_admit(&mut self, gpu: u16, who: Waiting) -> bool {
         if self.scheduler.count(gpu) >= self.config.slots {
             return false;
         }
+        let mut suffix = std::mem::take(&mut self.suffix);
+        suffix.clear();
         let instance = self.instances.get(who.instance);
-        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let request = &self.workload.requests_of(index(instance.session))[index(who.request)];
         let mut need = Need::default();
-        for &used in self.workload.uses_of(&request) {
+        for &used in self.workload.uses_of(request) {
             let id = instance.segments[index(used.segment)].id;
-            self.placement.add_need(id, self.new_tokens(who, used), &mut need);
+            let new = self.new_tokens(who, used);
+            self.placement.add_need(id, new, &mut need);
+            suffix.push((id, new));
         }
+        self.suffix = suffix;
         self.placement.memory.can_have(gpu, need)
     }
 
@@ -81,7 +87,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Writes a request's suffix and starts its decode; a request without output ends at once.
+    /// Writes a request's suffix, as `can_admit` left it, and starts its decode; a request without output ends at once.
     fn start(&mut self, gpu: u16, who: Waiting) -> Result<()> {
         let instance = self.instances.get(who.instance);
         let request = self.workload.requests_of(index(instance.session))[index(who.request)];
@@ -90,21 +96,23 @@ impl Engine<'_> {
         // What it generated before a preemption is read as well; as part of its input, or apart from it.
         let mut context = if is_output_named { 0 } else { u64::from(request.output_tokens - emits) };
         let mut by_tier = [0; 2];
-        for place in request.uses.0..request.uses.1 {
-            let used = self.workload.uses[index(place)];
-            let new = self.new_tokens(who, used);
-            let id = self.instances.get(who.instance).segments[index(used.segment)].id;
+        let suffix = std::mem::take(&mut self.suffix);
+        for (place, &(id, new)) in suffix.iter().enumerate() {
             let segment = self.placement.memory.segment(id);
-            let landed = if segment.shared {
-                let session = index(self.instances.get(who.instance).session);
-                let key = self.workload.segments_of(session)[index(used.segment)].prompt_key;
-                debug_assert_ne!(key, NONE, "Invariant: shared segments have a prompt key");
-                self.placement.write_prompt(id, key)?
-            } else {
-                self.placement.write_suffix(id, new)?
-            };
-            self.land(gpu, landed);
-            if place - request.uses.0 < request.input_uses {
+            let (missing, shared) = (segment.missing(), segment.shared);
+            if missing + new > 0 {
+                let landed = if shared {
+                    let used = self.workload.uses_of(&request)[place];
+                    let session = index(self.instances.get(who.instance).session);
+                    let key = self.workload.segments_of(session)[index(used.segment)].prompt_key;
+                    debug_assert_ne!(key, NONE, "Invariant: shared segments have a prompt key");
+                    self.placement.write_prompt(id, key)?
+                } else {
+                    self.placement.write_suffix(id, new)?
+                };
+                self.land(gpu, landed);
+            }
+            if place < index(request.input_uses) {
                 context += u64::from(self.placement.memory.segment(id).tokens);
             }
             if self.config.cost.tier_reads.is_some() {
@@ -112,6 +120,7 @@ impl Engine<'_> {
                 by_tier = [by_tier[0] + tokens[0], by_tier[1] + tokens[1]];
             }
         }
+        self.suffix = suffix;
         let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
         if !state.written() {
             state.admitted = self.now;

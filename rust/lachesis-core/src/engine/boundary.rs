@@ -9,13 +9,18 @@ use crate::placement::Need;
 use crate::result::RequestTimes;
 use crate::scheduler::Waiting;
 use crate::units::{Picos, index};
-use crate::workload::{ClosedBy, Delay, EdgeKind, NONE, Successor};
+use crate::workload::{ClosedBy, EdgeKind, NONE, Request, Successor};
 
 impl Engine<'_> {
     /// Phases 2 and 3 of an instant for the requests in `finished`, which is left empty.
     pub(super) fn finish(&mut self) -> Result<()> {
+        if self.finished.is_empty() {
+            return Ok(());
+        }
         let mut finished = std::mem::take(&mut self.finished);
-        finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
+        if finished.len() > 1 {
+            finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
+        }
         for &who in &finished {
             self.end_request(who)?;
         }
@@ -55,14 +60,13 @@ impl Engine<'_> {
             end: self.now,
         };
         self.recorder.request_ended(times, request.output_tokens);
-        for place in (request.uses.0..request.uses.1).rev() {
-            let segment = index(self.workload.uses[index(place)].segment);
-            let state = &mut self.instances.get_mut(who.instance).segments[segment];
+        let instance = self.instances.get_mut(who.instance);
+        for used in self.workload.uses_of(&request).iter().rev() {
+            let state = &mut instance.segments[index(used.segment)];
             state.users_left -= 1;
             self.placement.unpin(state.id);
         }
-        for place in request.successors.0..request.successors.1 {
-            let successor = self.workload.successors[index(place)];
+        for successor in self.workload.successors_of(&request) {
             let ready = later(self.now, self.delay(who, draw, successor, &request))?;
             let state = &mut self.instances.get_mut(who.instance).requests[index(successor.request)];
             state.ready = state.ready.max(ready);
@@ -77,14 +81,14 @@ impl Engine<'_> {
     }
 
     /// The delay of an edge: recorded, or drawn for this session's draw.
-    fn delay(&self, who: Waiting, draw: u64, edge: Successor, request: &crate::workload::Request) -> Picos {
+    fn delay(&self, who: Waiting, draw: u64, edge: &Successor, request: &Request) -> Picos {
         let (seed, delays) = (self.config.seed, &self.config.delays);
-        match (edge.delay, edge.kind) {
-            (Delay::Fixed(delay), _) => delay,
-            (Delay::Drawn, EdgeKind::Spawn | EdgeKind::Return) => 0,
-            (Delay::Drawn, EdgeKind::User) => delays.user(seed, draw, edge.request),
+        match (edge.delay.recorded(), edge.kind) {
+            (Some(delay), _) => delay,
+            (None, EdgeKind::Spawn | EdgeKind::Return) => 0,
+            (None, EdgeKind::User) => delays.user(seed, draw, edge.request),
             // Calls run in parallel: the slowest counts. A caller without named tools pays nothing.
-            (Delay::Drawn, EdgeKind::Tool) => {
+            (None, EdgeKind::Tool) => {
                 let calls = self.workload.tools_of(request).iter().enumerate();
                 calls
                     .map(|(call, &class)| delays.tool(seed, draw, who.request, call, class))
@@ -96,24 +100,31 @@ impl Engine<'_> {
 
     /// Phase 3: the segments that a finished request closes, ascending.
     fn close_after(&mut self, who: Waiting) {
-        let session = index(self.instances.get(who.instance).session);
-        let request = self.workload.requests_of(session)[index(who.request)];
-        for place in request.closes.0..request.closes.1 {
-            let segment = index(self.workload.closes[index(place)]);
-            self.instances.get_mut(who.instance).segments[segment].boundary_passed = true;
+        let Self { workload, instances, candidates, .. } = self;
+        let instance = instances.get_mut(who.instance);
+        let session = index(instance.session);
+        let request = &workload.requests_of(session)[index(who.request)];
+        let closes = workload.closes_of(request);
+        for &segment in closes {
+            instance.segments[index(segment)].boundary_passed = true;
+        }
+        let named = workload.uses_of(request).iter().map(|used| used.segment).chain(closes.iter().copied());
+        candidates.extend(named.filter(|&segment| {
+            let state = &instance.segments[index(segment)];
+            state.boundary_passed && state.users_left == 0
+        }));
+        if candidates.is_empty() {
+            return;
         }
         let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.extend(self.workload.uses_of(&request).iter().map(|used| used.segment));
-        candidates.extend_from_slice(self.workload.closes_of(&request));
         candidates.sort_unstable();
         candidates.dedup();
         for segment in candidates.drain(..) {
             let spec = self.workload.segments_of(session)[index(segment)];
-            let state = self.instances.get(who.instance).segments[index(segment)];
             let waits_for_message =
                 spec.closed_by == ClosedBy::TurnEnd && self.config.turn_end == TurnEnd::NextMessage;
             let is_shared = spec.prompt_key != NONE;
-            if state.boundary_passed && state.users_left == 0 && !waits_for_message && !is_shared {
+            if !waits_for_message && !is_shared {
                 self.close_segment(who.instance, segment);
             }
         }

@@ -14,6 +14,7 @@ pub use run::{Outcome, Progress};
 use crate::error::Result;
 use crate::event::{StepEvent, StepWheel, Timers};
 use crate::hw::GpuLoad;
+use crate::kv::SegmentId;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::result::{Recorder, Timeline};
@@ -52,6 +53,8 @@ pub struct Engine<'w> {
     made_room: bool,
     /// Segments that may close after one request.
     candidates: Vec<u32>,
+    /// What the request at the head of a queue writes: segments, in context order, with their new tokens.
+    suffix: Vec<(SegmentId, u32)>,
 }
 
 impl<'w> Engine<'w> {
@@ -92,6 +95,7 @@ impl<'w> Engine<'w> {
             finished: Vec::new(),
             made_room: false,
             candidates: Vec::new(),
+            suffix: Vec::new(),
             config,
         };
         if engine.config.aged && engine.placement.keeps_past_boundaries() {

@@ -68,15 +68,13 @@ impl Engine<'_> {
         if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
             self.close_turn(who, request.user_predecessor);
         }
-        let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
-        state.ready = time;
+        self.instances.get_mut(who.instance).requests[index(who.request)].ready = time;
         let mut to_write = 0_u64;
-        for place in request.uses.0..request.uses.1 {
-            let used = self.workload.uses[index(place)];
+        for used in self.workload.uses_of(&request) {
             let id = self.segment_in_table(who.instance, used.segment);
-            self.placement.pin(id);
-            to_write += u64::from(self.placement.memory.segment(id).missing());
-            to_write += u64::from(self.new_tokens(who, used));
+            let segment = self.placement.pin(id);
+            let (missing, shared) = (segment.missing(), segment.shared);
+            to_write += u64::from(missing) + u64::from(self.first_tokens(who, *used, shared));
         }
         if to_write > 0 {
             self.set_timer(who, later(time, self.config.ttft_reference)?, TimerKind::PrefillEnd);
@@ -87,13 +85,28 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Tokens that a request which was not admitted yet has to write into a segment.
+    #[inline]
+    pub(super) fn first_tokens(&self, who: Waiting, used: Use, shared: bool) -> u32 {
+        if shared {
+            return 0;
+        }
+        let instance = self.instances.get(who.instance);
+        let carried = instance.segments[index(used.segment)].carried
+            && self.is_carried(instance.session, who.request, used.segment);
+        if carried { 0 } else { used.written }
+    }
+
     /// Tokens that a request has yet to write into a segment for the first time; shared prompts are written by what they lack.
+    #[inline]
     pub(super) fn new_tokens(&self, who: Waiting, used: Use) -> u32 {
         let instance = self.instances.get(who.instance);
-        let segment = &instance.segments[index(used.segment)];
-        let carried = segment.carried && self.is_carried(instance.session, who.request, used.segment);
-        let shared = segment.id != SegmentId::NONE && self.placement.memory.segment(segment.id).shared;
-        if instance.requests[index(who.request)].written() || carried || shared { 0 } else { used.written }
+        if instance.requests[index(who.request)].written() {
+            return 0;
+        }
+        let id = instance.segments[index(used.segment)].id;
+        let shared = id != SegmentId::NONE && self.placement.memory.segment(id).shared;
+        self.first_tokens(who, used, shared)
     }
 
     /// Whether it is this request whose first write of the segment may be carried.
@@ -126,11 +139,13 @@ impl Engine<'_> {
     }
 
     /// A segment's row in the table, opened at its first use.
+    #[inline]
     pub(super) fn segment_in_table(&mut self, instance: u32, segment: u32) -> SegmentId {
         let present = self.instances.get(instance).segments[index(segment)].id;
-        if present != SegmentId::NONE {
-            return present;
-        }
+        if present == SegmentId::NONE { self.open_in_table(instance, segment) } else { present }
+    }
+
+    fn open_in_table(&mut self, instance: u32, segment: u32) -> SegmentId {
         let session = self.instances.get(instance).session;
         let spec = self.workload.segments_of(index(session))[index(segment)];
         let facts = self.facts(instance, segment);

@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::units::{index, narrow};
+
 const SLOTS: usize = 4096;
 const WORDS: usize = SLOTS / 64;
 
@@ -29,11 +31,24 @@ pub struct StepEvent {
     pub kind: StepEventKind,
 }
 
-/// The wheel.
+/// No event.
+const NOBODY: u32 = u32::MAX;
+
+/// An event in the slab, and the one scheduled before it for the same slot.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    event: StepEvent,
+    before: u32,
+}
+
+/// The wheel: its slots are lists in one slab, so that it is as small as the events that wait.
 #[derive(Debug)]
 pub struct StepWheel {
-    slots: Vec<Vec<StepEvent>>,
+    /// By slot: the event scheduled last.
+    slots: Box<[u32]>,
     occupied: [u64; WORDS],
+    entries: Vec<Entry>,
+    vacant: u32,
     /// Events more than a turn of the wheel ahead.
     far: BinaryHeap<Reverse<StepEvent>>,
     now: u64,
@@ -41,7 +56,14 @@ pub struct StepWheel {
 
 impl Default for StepWheel {
     fn default() -> Self {
-        Self { slots: vec![Vec::new(); SLOTS], occupied: [0; WORDS], far: BinaryHeap::new(), now: 0 }
+        Self {
+            slots: vec![NOBODY; SLOTS].into_boxed_slice(),
+            occupied: [0; WORDS],
+            entries: Vec::new(),
+            vacant: NOBODY,
+            far: BinaryHeap::new(),
+            now: 0,
+        }
     }
 }
 
@@ -65,7 +87,15 @@ impl StepWheel {
 
     fn put(&mut self, event: StepEvent) {
         let slot = slot_of(event.step);
-        self.slots[slot].push(event);
+        let entry = Entry { event, before: self.slots[slot] };
+        let place = self.vacant;
+        if let Some(vacant) = self.entries.get_mut(index(place)) {
+            self.vacant = std::mem::replace(vacant, entry).before;
+            self.slots[slot] = place;
+        } else {
+            self.slots[slot] = narrow(self.entries.len());
+            self.entries.push(entry);
+        }
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
@@ -86,7 +116,7 @@ impl StepWheel {
         most
     }
 
-    /// Moves to `step` and hands over what is due there; nothing may be due in between.
+    /// Moves to `step` and hands over what is due there, in the order it was scheduled; nothing may be due in between.
     pub fn advance(&mut self, step: u64, due: &mut Vec<StepEvent>) {
         debug_assert!(
             step > self.now && step - self.now < SLOTS as u64,
@@ -101,7 +131,14 @@ impl StepWheel {
         let slot = slot_of(step);
         if self.occupied[slot / 64] & (1 << (slot % 64)) != 0 {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
-            due.append(&mut self.slots[slot]);
+            let first = due.len();
+            let mut place = std::mem::replace(&mut self.slots[slot], NOBODY);
+            while let Some(entry) = self.entries.get_mut(index(place)) {
+                due.push(entry.event);
+                let before = std::mem::replace(&mut entry.before, self.vacant);
+                self.vacant = std::mem::replace(&mut place, before);
+            }
+            due[first..].reverse();
         }
     }
 }
@@ -136,6 +173,7 @@ mod tests {
                 wheel.advance(now, &mut due);
                 let expected = pending.iter().filter(|&&step| step == now).count();
                 prop_assert_eq!(due.len(), expected);
+                prop_assert!(due.iter().all(|event| event.step == now));
                 pending.retain(|&step| step != now);
             }
         }

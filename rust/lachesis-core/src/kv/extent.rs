@@ -1,21 +1,44 @@
-//! Extents: runs of blocks of one tier. A segment's blocks are a stack of extents in one shared slab, so that drawing
-//! or reclaiming a run of any length is one operation and nothing is allocated per segment.
+//! Extents: runs of blocks of one tier. A segment's blocks are a stack of extents, the top one in the segment's row and those below in nodes
+//! of one shared slab, so that drawing or reclaiming a run of any length is one operation, nothing is allocated per segment, and
+//! a segment's neighbouring runs share a cache line.
 
 use std::collections::VecDeque;
 
 use crate::units::{PerTier, Tier, index, narrow};
 
-/// Nothing lies below.
-const NO_SLOT: u32 = u32::MAX;
+/// No node.
+const NO_NODE: u32 = u32::MAX;
 
 /// The most blocks that one extent can count: 31 bits, the 32nd being the tier.
 const MOST: u32 = u32::MAX >> 1;
 
-/// One run of blocks of one tier; 8 bytes.
+/// Runs in a node.
+const RUNS: usize = 14;
+
+/// A run of blocks of one tier in 4 bytes; no run has no blocks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Packed(u32);
+
+impl Packed {
+    fn new(extent: Extent) -> Self {
+        debug_assert!(extent.blocks <= MOST, "Invariant: an extent counts at most 2^31 - 1 blocks");
+        let flag = if extent.tier == Tier::Hbf { MOST + 1 } else { 0 };
+        Self(flag | extent.blocks)
+    }
+
+    const fn extent(self) -> Extent {
+        let tier = if self.0 > MOST { Tier::Hbf } else { Tier::Hbm };
+        Extent { tier, blocks: self.0 & MOST }
+    }
+}
+
+/// Runs of one stack, the lowest first: a cache line.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+#[repr(align(64))]
+struct Node {
     below: u32,
-    tier_and_blocks: u32,
+    count: u32,
+    runs: [Packed; RUNS],
 }
 
 /// A run of blocks of one tier.
@@ -56,41 +79,32 @@ impl Extent {
     }
 }
 
-impl Slot {
-    fn new(extent: Extent, below: u32) -> Self {
-        debug_assert!(extent.blocks <= MOST, "Invariant: an extent counts at most 2^31 - 1 blocks");
-        let flag = if extent.tier == Tier::Hbf { MOST + 1 } else { 0 };
-        Self { below, tier_and_blocks: flag | extent.blocks }
-    }
-
-    const fn extent(self) -> Extent {
-        let tier = if self.tier_and_blocks > MOST { Tier::Hbf } else { Tier::Hbm };
-        Extent { tier, blocks: self.tier_and_blocks & MOST }
-    }
-}
-
-/// A segment's stack: its top run inline, those below in the slab; most segments need no slab at all.
+/// A segment's stack: its top run, and the node that holds the runs below it; most segments need no node at all.
 #[derive(Debug, Clone, Copy)]
-pub struct ExtentStack(Slot);
+pub struct ExtentStack {
+    top: Packed,
+    node: u32,
+}
 
 impl Default for ExtentStack {
     fn default() -> Self {
-        Self(Slot { below: NO_SLOT, tier_and_blocks: 0 })
+        Self { top: Packed::default(), node: NO_NODE }
     }
 }
 
 impl ExtentStack {
     /// The run on top.
     #[must_use]
+    #[inline]
     pub const fn top(self) -> Option<Extent> {
-        let extent = self.0.extent();
+        let extent = self.top.extent();
         if extent.blocks == 0 { None } else { Some(extent) }
     }
 
     /// Makes a run the only one, if it has blocks: for segments of which no run below the top is kept.
     pub(super) fn replace(&mut self, extent: Extent) {
         if extent.blocks > 0 {
-            self.0 = Slot::new(extent, NO_SLOT);
+            self.top = Packed::new(extent);
         }
     }
 }
@@ -98,17 +112,17 @@ impl ExtentStack {
 /// The slab that all stacks share.
 #[derive(Debug)]
 pub struct ExtentSlab {
-    slots: Vec<Slot>,
-    /// The free slot that is used next; further ones lie below it.
+    nodes: Vec<Node>,
+    /// The free node that is used next; further ones lie below it.
     next: u32,
-    /// Chains of free slots after that one's, linked as they were in their stacks, so that a stack is freed without a walk along it. First
-    /// freed, first used: reclaiming follows the order of writing, so neighbours stay neighbours and share cache lines.
+    /// Chains of free nodes after that one's, linked as they were in their stacks, so that a stack is freed without a walk along it. First
+    /// freed, first used: reclaiming follows the order of writing, so neighbours stay neighbours.
     free: VecDeque<u32>,
 }
 
 impl Default for ExtentSlab {
     fn default() -> Self {
-        Self { slots: Vec::new(), next: NO_SLOT, free: VecDeque::new() }
+        Self { nodes: Vec::new(), next: NO_NODE, free: VecDeque::new() }
     }
 }
 
@@ -119,35 +133,47 @@ impl ExtentSlab {
         if extent.blocks == 0 {
             return;
         }
-        let Some(present) = stack.top() else {
-            stack.0 = Slot::new(extent, NO_SLOT);
-            return;
-        };
-        if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
-            stack.0.tier_and_blocks += extent.blocks;
-            return;
+        if let Some(present) = stack.top() {
+            if present.tier == extent.tier && present.blocks <= MOST - extent.blocks {
+                stack.top.0 += extent.blocks;
+                return;
+            }
+            self.store(stack);
         }
-        let below = self.store(stack.0);
-        stack.0 = Slot::new(extent, below);
+        stack.top = Packed::new(extent);
     }
 
-    /// A slot of the slab that holds `slot` from now on.
+    /// Puts the top run in a node.
     #[inline]
-    fn store(&mut self, slot: Slot) -> u32 {
-        let place = self.next;
-        if place == NO_SLOT {
-            self.slots.push(slot);
-            return narrow(self.slots.len() - 1);
+    fn store(&mut self, stack: &mut ExtentStack) {
+        if stack.node != NO_NODE {
+            let node = &mut self.nodes[index(stack.node)];
+            if let Some(run) = node.runs.get_mut(index(node.count)) {
+                *run = stack.top;
+                node.count += 1;
+                return;
+            }
         }
-        let below = std::mem::replace(&mut self.slots[index(place)], slot).below;
-        self.next = if below == NO_SLOT { self.free.pop_front().unwrap_or(NO_SLOT) } else { below };
+        let mut node = Node { below: stack.node, count: 1, runs: [Packed::default(); RUNS] };
+        node.runs[0] = stack.top;
+        stack.node = self.take_node(node);
+    }
+
+    fn take_node(&mut self, node: Node) -> u32 {
+        let place = self.next;
+        if place == NO_NODE {
+            self.nodes.push(node);
+            return narrow(self.nodes.len() - 1);
+        }
+        let below = std::mem::replace(&mut self.nodes[index(place)], node).below;
+        self.next = if below == NO_NODE { self.free.pop_front().unwrap_or(NO_NODE) } else { below };
         place
     }
 
-    /// Frees a chain of slots.
+    /// Frees a chain of nodes.
     #[inline]
     fn release(&mut self, top: u32) {
-        if self.next == NO_SLOT {
+        if self.next == NO_NODE {
             self.next = top;
         } else {
             self.free.push_back(top);
@@ -158,49 +184,55 @@ impl ExtentSlab {
     #[inline]
     pub fn pop(&mut self, stack: &mut ExtentStack, most: u32) -> Option<Extent> {
         let present = stack.top()?;
-        if present.blocks <= most {
-            let below = stack.0.below;
-            if below == NO_SLOT {
-                *stack = ExtentStack::default();
-            } else {
-                let slot = &mut self.slots[index(below)];
-                stack.0 = *slot;
-                // A chain of one.
-                slot.below = NO_SLOT;
-                self.release(below);
-            }
+        if present.blocks > most {
+            stack.top.0 -= most;
+            return Some(Extent { tier: present.tier, blocks: most });
+        }
+        if stack.node == NO_NODE {
+            stack.top = Packed::default();
             return Some(present);
         }
-        stack.0.tier_and_blocks -= most;
-        Some(Extent { tier: present.tier, blocks: most })
+        let node = &mut self.nodes[index(stack.node)];
+        node.count -= 1;
+        stack.top = node.runs[index(node.count)];
+        if node.count == 0 {
+            // A chain of one.
+            let below = std::mem::replace(&mut node.below, NO_NODE);
+            let emptied = std::mem::replace(&mut stack.node, below);
+            self.release(emptied);
+        }
+        Some(present)
     }
 
     /// Empties a stack, however many runs it has.
     #[inline]
     pub fn clear(&mut self, stack: &mut ExtentStack) {
-        let below = std::mem::take(stack).0.below;
-        if below != NO_SLOT {
-            self.release(below);
+        let node = std::mem::take(stack).node;
+        if node != NO_NODE {
+            self.release(node);
         }
     }
 
     /// The runs of a stack, top first.
     pub fn runs(&self, stack: ExtentStack) -> impl Iterator<Item = Extent> + '_ {
-        let mut next = stack.top().map(|_| stack.0);
-        std::iter::from_fn(move || {
-            let slot = next?;
-            next = (slot.below != NO_SLOT).then(|| self.slots[index(slot.below)]);
-            Some(slot.extent())
-        })
+        let below = self.chain(stack.node).flat_map(|node| {
+            let node = &self.nodes[index(node)];
+            node.runs[..index(node.count)].iter().rev().map(|run| run.extent())
+        });
+        stack.top().into_iter().chain(below)
     }
 
-    /// Slots in use, over all stacks; counted by a walk over the free ones.
+    /// A node and those below it.
+    fn chain(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let present = |node: u32| Some(node).filter(|&node| node != NO_NODE);
+        std::iter::successors(present(node), move |&node| present(self.nodes[index(node)].below))
+    }
+
+    /// Nodes in use, over all stacks; counted by a walk over the free ones.
     #[must_use]
     pub fn live(&self) -> usize {
-        let chains = [self.next].into_iter().chain(self.free.iter().copied());
-        let below = |&slot: &u32| Some(self.slots[index(slot)].below).filter(|&below| below != NO_SLOT);
-        let length = |top: u32| std::iter::successors(Some(top), below).count();
-        self.slots.len() - chains.filter(|&top| top != NO_SLOT).map(length).sum::<usize>()
+        let free = [self.next].into_iter().chain(self.free.iter().copied());
+        self.nodes.len() - free.map(|node| self.chain(node).count()).sum::<usize>()
     }
 }
 
@@ -232,7 +264,7 @@ mod tests {
         /// A stack of extents behaves as a plain vector of one tier a block.
         #[test]
         fn agrees_with_a_vector_of_blocks(
-            script in prop::collection::vec((any::<bool>(), 0_u8..8, 0_u32..6), 1..200),
+            script in prop::collection::vec((any::<bool>(), 0_u8..20, 0_u32..6), 1..400),
         ) {
             let mut slab = ExtentSlab::default();
             let mut stacks = [ExtentStack::default(); 2];
@@ -242,7 +274,7 @@ mod tests {
                 if action == 0 {
                     slab.clear(&mut stacks[stack]);
                     plain[stack].clear();
-                } else if action < 5 {
+                } else if action < 14 {
                     let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
                     slab.push(&mut stacks[stack], Extent { tier, blocks });
                     plain[stack].extend((0..blocks).map(|_| tier));
@@ -262,7 +294,8 @@ mod tests {
                     prop_assert_eq!(&flat, blocks);
                 }
                 let runs_below = |stack: &ExtentStack| slab.runs(*stack).count().saturating_sub(1);
-                prop_assert_eq!(slab.live(), stacks.iter().map(runs_below).sum::<usize>());
+                let nodes = |stack| runs_below(stack).div_ceil(RUNS);
+                prop_assert_eq!(slab.live(), stacks.iter().map(nodes).sum::<usize>());
             }
         }
     }

@@ -23,9 +23,6 @@ pub struct GpuMemory {
     reclaim: ReclaimList,
 }
 
-/// Where the tokens of one write went: runs in the order written.
-pub type Written<'a> = &'a mut dyn FnMut(Tier, u32);
-
 /// The KV memory of a node.
 #[derive(Debug)]
 pub struct Memory {
@@ -178,59 +175,76 @@ impl Memory {
     }
 
     /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
+    #[inline]
     fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
         let list = &mut self.gpus[usize::from(gpu)].reclaim;
         let id = list.head(&self.segments)?;
         let segment = &mut self.segments[id.index()];
         debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
-        let top = segment.stack.top()?;
-        if !self.falls_back && top.tier != target {
+        if !self.falls_back && segment.stack.top().is_none_or(|top| top.tier != target) {
             return None;
         }
         let extent = self.extents.pop(&mut segment.stack, most)?;
         segment.blocks[extent.tier] -= extent.blocks;
         self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
         list.blocks[extent.tier] -= u64::from(extent.blocks);
-        let held = segment.held();
-        segment.resident = segment.resident.min(held * self.block_tokens);
         self.reclaimed += u64::from(extent.blocks);
+        let held = segment.held();
         if held == 0 {
-            list.remove(&mut self.segments, id);
-            if self.segments[id.index()].closed {
-                self.vacant.push_back(id);
-            }
+            segment.resident = 0;
+            self.emptied(gpu, id);
+        } else if !segment.closed {
+            segment.resident = segment.resident.min(held * self.block_tokens);
         }
         Some(extent)
+    }
+
+    /// The last block of a listed segment has been taken.
+    fn emptied(&mut self, gpu: u16, id: SegmentId) {
+        self.gpus[usize::from(gpu)].reclaim.remove(&mut self.segments, id);
+        if self.segments[id.index()].closed {
+            self.vacant.push_back(id);
+        }
     }
 
     /// Appends `tokens` tokens to a segment's resident ones, drawing what blocks they need; `written` is told the tier of every
     /// run of tokens in order.
     ///
     /// Contract: the caller has made sure with `can_have` that the blocks are there.
-    pub fn append(&mut self, id: SegmentId, tokens: u32, written: Written<'_>) -> Result<()> {
+    pub fn append(&mut self, id: SegmentId, tokens: u32, mut written: impl FnMut(Tier, u32)) -> Result<()> {
+        let block_tokens = self.block_tokens;
         let segment = &self.segments[id.index()];
         let (gpu, target) = (segment.gpu, segment.target);
         let mut needed = self.blocks_for(segment.resident, tokens);
         let mut left = tokens;
         if let Some(top) = segment.stack.top() {
-            let spare = segment.held() * self.block_tokens - segment.resident;
+            let spare = segment.held() * block_tokens - segment.resident;
             let fill = spare.min(left);
             if fill > 0 {
                 written(top.tier, fill);
                 left -= fill;
             }
         }
+        let mut entered = PerTier([0; 2]);
         while needed > 0 {
             let Some(extent) = self.draw_run(gpu, target, needed) else {
+                self.count_entered(id, entered);
                 return Err(self.out_of_blocks(gpu, target, needed));
             };
             needed -= extent.blocks;
-            let run_tokens = left.min(extent.blocks.saturating_mul(self.block_tokens));
+            let run_tokens = left.min(extent.blocks.saturating_mul(block_tokens));
             written(extent.tier, run_tokens);
             left -= run_tokens;
-            self.enter(id, extent);
+            let segment = &mut self.segments[id.index()];
+            segment.push(&mut self.extents, extent);
+            entered[extent.tier] += extent.blocks;
+            if segment.in_reclaim_list {
+                // The next draw may take blocks from this very segment, whose row must be right then.
+                self.count_entered(id, std::mem::take(&mut entered));
+            }
         }
         debug_assert_eq!(left, 0, "Invariant: every token lies in a block");
+        self.count_entered(id, entered);
         self.segments[id.index()].resident += tokens;
         Ok(())
     }
@@ -242,17 +256,6 @@ impl Memory {
             tier: if target == Tier::Hbm { "HBM" } else { "HBF" },
             needed: u64::from(needed),
             free: u64::from(free[target]) + if self.falls_back { u64::from(free[target.other()]) } else { 0 },
-        }
-    }
-
-    /// Puts drawn blocks on top of a segment's stack.
-    pub fn enter(&mut self, id: SegmentId, extent: Extent) {
-        let segment = &mut self.segments[id.index()];
-        segment.blocks[extent.tier] += extent.blocks;
-        self.held[(segment.class, extent.tier)] += u64::from(extent.blocks);
-        segment.push(&mut self.extents, extent);
-        if segment.in_reclaim_list {
-            self.gpus[usize::from(segment.gpu)].reclaim.blocks[extent.tier] += u64::from(extent.blocks);
         }
     }
 
@@ -278,14 +281,21 @@ impl Memory {
     }
 
     fn count_in_flight(&mut self, id: SegmentId, entered: PerTier<u32>) {
+        let memory = &mut self.gpus[usize::from(self.segments[id.index()].gpu)];
+        for tier in Tier::ALL {
+            memory.in_flight[tier] -= entered[tier];
+        }
+        self.count_entered(id, entered);
+    }
+
+    /// Blocks have been put on top of a segment's stack.
+    fn count_entered(&mut self, id: SegmentId, entered: PerTier<u32>) {
         let segment = &mut self.segments[id.index()];
-        let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             segment.blocks[tier] += entered[tier];
-            memory.in_flight[tier] -= entered[tier];
             self.held[(segment.class, tier)] += u64::from(entered[tier]);
             if segment.in_reclaim_list {
-                memory.reclaim.blocks[tier] += u64::from(entered[tier]);
+                self.gpus[usize::from(segment.gpu)].reclaim.blocks[tier] += u64::from(entered[tier]);
             }
         }
     }
@@ -363,9 +373,9 @@ impl Memory {
         self.segments.len() - self.vacant.len()
     }
 
-    /// Extents in use.
+    /// Nodes of the slab of extents in use.
     #[must_use]
-    pub fn live_extents(&self) -> usize {
+    pub fn live_nodes(&self) -> usize {
         self.extents.live()
     }
 

@@ -7,6 +7,6 @@ mod reclaim;
 mod segment;
 
 pub use extent::{Extent, ExtentSlab, ExtentStack};
-pub use memory::{GpuMemory, Memory, Written};
+pub use memory::{GpuMemory, Memory};
 pub use pool::{BlockPool, BlockRange};
 pub use segment::{Segment, SegmentId};

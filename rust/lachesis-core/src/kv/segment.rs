@@ -20,6 +20,7 @@ impl SegmentId {
 
 /// A segment's row: at most 64 bytes.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other, a byte each")]
 pub struct Segment {
     /// Tokens whose KV the segment stands for, resident or not.
     pub tokens: u32,

@@ -101,6 +101,8 @@ pub struct Appends {
     exceptions: Vec<Exception>,
     vacant_exceptions: Vec<u32>,
     pub(super) phases: u32,
+    /// A step, and its remainder by the phases.
+    at: (u64, u32),
     pub(super) gpus: Vec<GpuAppends>,
     pub(super) draw: OpenDraw,
     /// Whether what a request drew must be known run by run, and not only by tier.
@@ -145,6 +147,7 @@ impl Appends {
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
             phases: block_tokens,
+            at: (0, 0),
             gpus: vec![GpuAppends::default(); gpus],
             draw: OpenDraw::default(),
             keeps_runs,
@@ -169,9 +172,14 @@ impl Appends {
         self.gpus[gpu].flash_writers
     }
 
-    /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw at `step`.
-    pub(super) fn first_cohort(&self, gpu: u16, step: u64) -> u32 {
-        let phase = u32::try_from(step % u64::from(self.phases)).unwrap_or(0);
+    /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw `ahead` steps after `step`, less than a cycle.
+    pub(super) fn first_cohort(&mut self, gpu: u16, step: u64, ahead: u32) -> u32 {
+        // Every GPU asks at every step: one division serves them all.
+        if self.at.0 != step {
+            self.at = (step, u32::try_from(step % u64::from(self.phases)).unwrap_or(0));
+        }
+        let phase = self.at.1 + ahead;
+        let phase = if phase >= self.phases { phase - self.phases } else { phase };
         (u32::from(gpu) * self.phases + phase) * 2
     }
 
@@ -191,8 +199,8 @@ impl Placement {
         let (gpu, class, target) = (row.gpu, row.class, row.target);
         let offset = row.resident % self.memory.block_tokens();
         let appends = &mut self.appends;
-        let first_draw = step + u64::from(if offset == 0 { 0 } else { appends.phases - offset });
-        let cohort_index = appends.first_cohort(gpu, first_draw) + target as u32;
+        let ahead = if offset == 0 { 0 } else { appends.phases - offset };
+        let cohort_index = appends.first_cohort(gpu, step, ahead) + target as u32;
         let current = if offset == 0 { None } else { self.memory.top_tier(segment) };
         let cohort = &mut appends.cohorts[index(cohort_index)];
         if cohort.members.is_empty() {
@@ -314,7 +322,11 @@ impl Placement {
         let mut exception = append.first_exception;
         while exception != NO_EXCEPTION {
             let odd = exceptions[index(exception)];
-            if odd.tier == Tier::Hbf { in_flash += 1 } else { in_flash -= 1 }
+            if odd.tier == Tier::Hbf {
+                in_flash += 1;
+            } else {
+                in_flash -= 1;
+            }
             vacant_exceptions.push(exception);
             exception = odd.next;
         }

@@ -50,8 +50,8 @@ impl Placement {
     /// `Starved` names the first request, in admission order, whose draw cannot be served; after room was made, or the request preempted, `resume_draws`
     /// goes on.
     pub fn draw_for_step(&mut self, gpu: u16, step: u64) -> Result<(), Starved> {
-        let appends = &self.appends;
-        let first = appends.first_cohort(gpu, step);
+        let appends = &mut self.appends;
+        let first = appends.first_cohort(gpu, step, 0);
         let hbm_members = appends.cohorts[index(first)].members.len();
         let hbf_members = appends.cohorts[index(first) + 1].members.len();
         if hbm_members + hbf_members == 0 {
@@ -60,6 +60,10 @@ impl Placement {
         let members = PerTier([narrow(hbm_members), narrow(hbf_members)]);
         let all = members[Tier::Hbm] + members[Tier::Hbf];
         let free = self.memory.gpus[usize::from(gpu)].free;
+        if free.0 == [0, 0] {
+            // A full memory: whatever is drawn is reclaimed.
+            return self.draw_in_runs(gpu, first, members, step);
+        }
         // Where one list can serve everybody, only the other's targets can be split, and the order between the cohorts does not matter.
         for ample in [Tier::Hbf, Tier::Hbm] {
             let scarce = ample.other();
@@ -81,6 +85,18 @@ impl Placement {
             self.end_uniform_round(gpu, first + 1, Tier::Hbf, step);
             return Ok(());
         }
+        self.draw_in_runs(gpu, first, members, step)
+    }
+
+    /// Draws a round that one list alone may not serve.
+    fn draw_in_runs(
+        &mut self,
+        gpu: u16,
+        first: u32,
+        members: PerTier<u32>,
+        step: u64,
+    ) -> Result<(), Starved> {
+        let all = members[Tier::Hbm] + members[Tier::Hbf];
         self.open_draws(gpu, first);
         if members[Tier::Hbm] == 0 || members[Tier::Hbf] == 0 {
             let target = if members[Tier::Hbm] > 0 { Tier::Hbm } else { Tier::Hbf };
@@ -171,7 +187,19 @@ impl Placement {
     }
 
     /// Every member of a cohort got a block of `tier`.
+    #[inline]
     fn end_uniform_round(&mut self, gpu: u16, cohort_index: u32, tier: Tier, step: u64) {
+        let cohort = &mut self.appends.cohorts[index(cohort_index)];
+        if cohort.exceptional.is_empty() && cohort.regime == tier {
+            // No round counts for a cohort without members, of which nobody asks.
+            cohort.end_rounds(1);
+        } else {
+            self.change_round(gpu, cohort_index, tier, step);
+        }
+    }
+
+    /// Every member got a block of `tier`, which was not the tier of everybody's last.
+    fn change_round(&mut self, gpu: u16, cohort_index: u32, tier: Tier, step: u64) {
         let cohort = &self.appends.cohorts[index(cohort_index)];
         if cohort.members.is_empty() {
             return;
@@ -257,7 +285,8 @@ impl Placement {
         let free = self.memory.gpus[usize::from(gpu)].free;
         // Every member draws once in a cycle.
         let cycles = most.div_ceil(u64::from(self.appends.phases));
-        let serves = |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
+        let serves =
+            |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
         if serves(Tier::Hbm) && serves(Tier::Hbf) {
             return most.max(1);
         }

@@ -14,7 +14,7 @@ pub use draw::Waits;
 pub use ledger::{Ledger, WriteKind};
 pub use suffix::Need;
 
-use crate::kv::{Memory, SegmentId};
+use crate::kv::{Memory, Segment, SegmentId};
 use crate::policy::{NodeView, Policy, SegmentFacts};
 use crate::units::{PerTier, SegmentClass};
 
@@ -122,14 +122,18 @@ impl Placement {
     }
 
     /// A ready request starts to use a segment: it cannot be reclaimed now.
-    pub fn pin(&mut self, id: SegmentId) {
-        self.memory.segment_mut(id).pins += 1;
+    #[inline]
+    pub fn pin(&mut self, id: SegmentId) -> &Segment {
         if self.decisions.keeps() {
             self.memory.unlist(id);
         }
+        let segment = self.memory.segment_mut(id);
+        segment.pins += 1;
+        segment
     }
 
     /// A request is done with a segment. Where nothing is freed at boundaries the last one makes it reclaimable, as the most recent.
+    #[inline]
     pub fn unpin(&mut self, id: SegmentId) {
         let segment = self.memory.segment_mut(id);
         segment.pins -= 1;
@@ -175,16 +179,23 @@ impl Placement {
     pub fn age(&mut self, seed: u64) -> crate::error::Result<()> {
         /// Blocks of one dead segment: small against the memory, large against the work of making them.
         const RUN: u32 = 64;
+        /// Neighbours of one tier are one segment of at most so many: in what order blocks are reclaimed stays the same.
+        const MOST: u32 = 256 * RUN;
         for gpu in 0..self.memory.gpus.len() {
-            let tiers = crate::kv::Extent::interleaved(self.memory.gpus[gpu].free, RUN, |run| {
+            let mut tiers = crate::kv::Extent::interleaved(self.memory.gpus[gpu].free, RUN, |run| {
                 crate::rng::uniform(seed, crate::rng::Stream::AgedMemory, [gpu as u64, run, 0])
+            });
+            tiers.dedup_by(|next, first| {
+                let joins = next.tier == first.tier && first.blocks + next.blocks <= MOST;
+                first.blocks += if joins { next.blocks } else { 0 };
+                joins
             });
             let gpu = u16::try_from(gpu).unwrap_or(u16::MAX);
             for extent in tiers {
                 let id = self.memory.open(gpu, SegmentClass::Lead, extent.tier);
                 let tokens = extent.blocks.saturating_mul(self.memory.block_tokens());
                 self.memory.segment_mut(id).tokens = tokens;
-                self.memory.append(id, tokens, &mut |_, _| {})?;
+                self.memory.append(id, tokens, |_, _| {})?;
                 self.memory.list(id);
                 self.memory.close_in_place(id);
             }

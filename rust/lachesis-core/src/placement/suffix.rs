@@ -52,17 +52,19 @@ impl Placement {
             return Ok(0);
         }
         let class = self.memory.segment(id).class;
-        let ledger = &mut self.ledger;
-        let (mut again, mut flash) = (missing, 0);
-        self.memory.append(id, missing + new, &mut |tier, tokens| {
-            let rematerialised = again.min(tokens);
-            again -= rematerialised;
-            ledger.write(class, tier, WriteKind::Rematerialised, rematerialised);
-            ledger.write(class, tier, WriteKind::Materialised, tokens - rematerialised);
-            if tier == Tier::Hbf {
-                flash += tokens;
-            }
+        let mut left = missing;
+        // By tier: tokens written again, and for the first time.
+        let (mut again, mut first) = (PerTier([0; 2]), PerTier([0; 2]));
+        self.memory.append(id, missing + new, |tier, tokens| {
+            let rematerialised = left.min(tokens);
+            left -= rematerialised;
+            again[tier] += rematerialised;
+            first[tier] += tokens - rematerialised;
         })?;
-        Ok(flash)
+        for tier in Tier::ALL {
+            self.ledger.write(class, tier, WriteKind::Rematerialised, again[tier]);
+            self.ledger.write(class, tier, WriteKind::Materialised, first[tier]);
+        }
+        Ok(again[Tier::Hbf] + first[Tier::Hbf])
     }
 }

@@ -86,17 +86,17 @@ impl Instances {
         });
         self.live += 1;
         let instance = &mut self.pool[index(place)];
-        let requests = workload.requests_of(index(session));
+        let predecessors = workload.predecessors_of(index(session));
         instance.session = session;
         instance.draw = draw;
         instance.arrival = self.arrivals;
         self.arrivals += 1;
         instance.gpu = gpu;
         instance.live = true;
-        instance.requests_left = narrow(requests.len());
+        instance.requests_left = narrow(predecessors.len());
         instance.requests.clear();
-        instance.requests.extend(requests.iter().map(|request| RequestState {
-            waits_for: request.predecessors,
+        instance.requests.extend(predecessors.iter().map(|&waits_for| RequestState {
+            waits_for,
             generated: 0,
             ready: 0,
             admitted: NOT_ADMITTED,

@@ -164,6 +164,7 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
                 lists.carries[index(user_predecessor)].push(*used);
             }
         }
+        workload.predecessors.push(narrow(range(&c.edge_offsets, row).len()));
         let tools = range(&c.tool_offsets, row);
         workload.tools.extend_from_slice(&c.tool_class[tools.clone()]);
         built.push(Request {
@@ -176,7 +177,6 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
             output_segment: u32::try_from(c.output_segment[row]).unwrap_or(NONE),
             output_tokens: tokens(c.output_tokens[row])
                 .ok_or_else(|| bad(session, "output_tokens", number, c.output_tokens[row], TOKENS_RULE))?,
-            predecessors: narrow(range(&c.edge_offsets, row).len()),
             user_predecessor,
         });
     }

@@ -23,13 +23,19 @@ pub enum ClosedBy {
     Request,
 }
 
-/// How long after its predecessor's end a request may start.
+/// How long after its predecessor's end a request may start: recorded, or drawn when the session is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delay {
-    /// Recorded.
-    Fixed(Picos),
-    /// Drawn when the session is replayed.
-    Drawn,
+pub struct Delay(Picos);
+
+impl Delay {
+    /// Drawn. Recorded delays are never negative, and one number is half as long as an enumeration.
+    pub const DRAWN: Self = Self(-1);
+
+    /// The recorded delay; `None` if it is drawn.
+    #[must_use]
+    pub const fn recorded(self) -> Option<Picos> {
+        if self.0 < 0 { None } else { Some(self.0) }
+    }
 }
 
 /// An edge from a request to a later one.
@@ -52,8 +58,9 @@ pub struct Use {
     pub written: u32,
 }
 
-/// One request.
+/// One request, on one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Request {
     /// Where its uses lie in the workload's column.
     pub uses: (u32, u32),
@@ -71,8 +78,6 @@ pub struct Request {
     pub output_segment: u32,
     /// Tokens that it emits.
     pub output_tokens: u32,
-    /// Requests that must end before it.
-    pub predecessors: u32,
     /// The latest request that it waits for across a user's delay.
     pub user_predecessor: u32,
 }
@@ -110,6 +115,8 @@ pub struct Session {
 pub struct Workload {
     pub(crate) sessions: Vec<Session>,
     pub(crate) requests: Vec<Request>,
+    /// How many requests must end before each request.
+    pub(crate) predecessors: Vec<u32>,
     pub(crate) segments: Vec<SegmentSpec>,
     pub(crate) uses: Vec<Use>,
     pub(crate) successors: Vec<Successor>,
@@ -162,6 +169,12 @@ impl Workload {
     #[must_use]
     pub fn requests_of(&self, session: usize) -> &[Request] {
         slice(&self.requests, self.sessions[session].requests)
+    }
+
+    /// How many requests must end before each of a session's requests.
+    #[must_use]
+    pub fn predecessors_of(&self, session: usize) -> &[u32] {
+        slice(&self.predecessors, self.sessions[session].requests)
     }
 
     /// A session's segments.
@@ -245,16 +258,16 @@ impl Workload {
                 let end = starts[number] + ttft_s + tpot_s * f64::from(request.output_tokens);
                 last = last.max(end);
                 for edge in self.successors_of(request) {
-                    let delay = match (edge.delay, edge.kind) {
-                        (Delay::Fixed(delay), _) => picos_to_seconds(delay),
-                        (Delay::Drawn, EdgeKind::User) => user_mean_s,
-                        (Delay::Drawn, EdgeKind::Tool) => {
+                    let delay = match (edge.delay.recorded(), edge.kind) {
+                        (Some(delay), _) => picos_to_seconds(delay),
+                        (None, EdgeKind::User) => user_mean_s,
+                        (None, EdgeKind::Tool) => {
                             let means = self.tools_of(request).iter();
                             means
                                 .map(|&class| tool_mean_s.get(usize::from(class)).copied().unwrap_or(0.0))
                                 .fold(0.0, f64::max)
                         }
-                        (Delay::Drawn, _) => 0.0,
+                        (None, EdgeKind::Spawn | EdgeKind::Return) => 0.0,
                     };
                     let start = &mut starts[index(edge.request)];
                     *start = start.max(end + delay);
@@ -292,5 +305,5 @@ impl Workload {
 
 /// A fixed delay from seconds, or a drawn one from NaN.
 fn delay_from_seconds(seconds: f64) -> Option<Delay> {
-    if seconds.is_nan() { Some(Delay::Drawn) } else { seconds_to_picos(seconds).map(Delay::Fixed) }
+    if seconds.is_nan() { Some(Delay::DRAWN) } else { seconds_to_picos(seconds).map(Delay) }
 }

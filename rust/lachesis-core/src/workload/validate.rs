@@ -1,8 +1,8 @@
 //! Rules that need a whole session: tokens add up, every user of a segment comes after the one before, shared prompts agree.
 
 use crate::error::{Error, Result};
-use crate::units::{SegmentClass, index, narrow};
-use crate::workload::{Delay, NONE, Workload};
+use crate::units::{Picos, SegmentClass, index, narrow};
+use crate::workload::{NONE, Workload};
 
 /// Validates every session and fills in what follows from the whole: users of segments, tokens of prompts, hashes of content.
 pub(super) fn validate(workload: &mut Workload) -> Result<()> {
@@ -156,10 +156,7 @@ fn content_hash(workload: &Workload, session: usize) -> u64 {
         }
         for successor in workload.successors_of(request) {
             add(u64::from(successor.request) << 8 | successor.kind as u64);
-            add(match successor.delay {
-                Delay::Fixed(delay) => delay.cast_unsigned(),
-                Delay::Drawn => u64::MAX,
-            });
+            add(successor.delay.recorded().map_or(u64::MAX, Picos::cast_unsigned));
         }
         for &tool in workload.tools_of(request) {
             add(u64::from(tool) | 1 << 40);

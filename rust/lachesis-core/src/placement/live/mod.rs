@@ -51,6 +51,8 @@ mod row;
 mod table;
 
 #[cfg(test)]
+mod against_simulator;
+#[cfg(test)]
 mod random_calls;
 #[cfg(test)]
 mod tests;

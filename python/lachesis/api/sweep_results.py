@@ -1,0 +1,138 @@
+"""The results of `lachesis.sweep`, or of a directory that a sweep left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lachesis.api.frames import to_pandas, to_polars
+from lachesis.api.html import html_of
+from lachesis.report.sweep_plot import device_years_figure, load_figure, writes_figure
+from lachesis.report.sweep_summary import summary
+from lachesis.results.directory import (
+    Manifest,
+    read_lifetimes,
+    read_manifest,
+    read_runs,
+    read_timelines,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+class Results:
+    """Many runs, one row each.
+
+    Attributes:
+        manifest: what was asked, what is done, what failed and why, and all timings.
+
+    Example:
+        >>> import lachesis
+        >>> results = lachesis.sweep(trace="tau3-airline", memory=["1/7", "2/6"], load=8,
+        ...                          turnovers=2)
+        >>> len(results)
+        4
+        >>> results.to_arrow().select(["memory", "policy"]).to_pylist()[0]
+        {'memory': '1/7', 'policy': 'hbm-first'}
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        runs: pa.Table,
+        lifetimes: pa.Table,
+        timelines: pa.Table | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self._runs = runs
+        self._lifetimes = lifetimes
+        self._timelines = timelines
+
+    def __len__(self) -> int:
+        return int(self._runs.num_rows)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why runs have no row: the reason by ``cell/policy``; empty where all have one."""
+        return {
+            f"{entry.cell}/{policy}": reason
+            for entry in self.manifest.cells
+            for policy, reason in entry.failures.items()
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """One row a run, in the order of the specification (columns: docs/sweeps.md)."""
+        return self._runs
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a polars data frame; needs the extra ``polars``."""
+        return to_polars(self._runs)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas data frame; needs the extra ``pandas``."""
+        return to_pandas(self._runs)
+
+    def lifetimes(self) -> pa.Table:
+        """By trace and class: quantiles of lifetime (s) and of tokens a segment."""
+        return self._lifetimes
+
+    def timelines(self) -> pa.Table | None:
+        """The runs over time; None where the specification asked for none."""
+        return self._timelines
+
+    def summary(self) -> str:
+        """The sweep in words: what lasts longest, what misses the warranty, what failed."""
+        return "\n".join(summary(self.manifest, self._runs))
+
+    def plot_device_years(self) -> Figure:
+        """Device-years by memory split and policy, with the warranty; a panel a scenario.
+
+        Raises:
+            InputError: no run has device-years.
+        """
+        return device_years_figure(self._runs)
+
+    def plot_writes(self) -> Figure:
+        """What is written, by class and tier, as shares of all bytes."""
+        return writes_figure(self._runs)
+
+    def plot_load(self) -> Figure:
+        """Live sessions by memory split and policy."""
+        return load_figure(self._runs)
+
+    def __repr__(self) -> str:
+        counts = self.manifest.counts()
+        return (
+            f"Results({self.manifest.title!r}, {len(self):,} runs, {counts['done']:,} cells done, "
+            f"{counts['failed']:,} failed, {counts['pending']:,} pending)"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_of(self._runs.to_pylist(), self.summary().splitlines())
+
+
+def read_results(directory: str | Path) -> Results:
+    """Read what a sweep left in a directory, finished or not.
+
+    Raises:
+        InputError: there are no results, or a file is damaged.
+
+    Example:
+        >>> import lachesis, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = lachesis.sweep(trace="tau3-airline", load=8, turnovers=2, directory=folder)
+        ...     results = lachesis.read_results(folder)
+        >>> results
+        Results('', 2 runs, 1 cells done, 0 failed, 0 pending)
+    """
+    return Results(
+        read_manifest(directory),
+        read_runs(directory),
+        read_lifetimes(directory),
+        read_timelines(directory),
+    )

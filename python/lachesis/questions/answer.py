@@ -1,0 +1,78 @@
+"""What a question is answered with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+#: One run as `lachesis.results.document.run_objects` gives it.
+Run = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer under one policy.
+
+    Attributes:
+        policy: under which it holds.
+        found: what was asked for, by name with the unit in it; None where there is no answer.
+        sentence: the same in words; says why where there is none.
+    """
+
+    policy: str
+    found: dict[str, Any] | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Findings, and every run that they rest on.
+
+    Attributes:
+        question: as the command is called.
+        asked: what was wished for.
+        findings: one a policy.
+        runs: in the order in which they were run; each with ``hbm_gb_per_gpu`` and, where the
+            question has scenarios, its ``scenario``.
+    """
+
+    question: str
+    asked: dict[str, Any]
+    findings: tuple[Finding, ...]
+    runs: tuple[Run, ...]
+
+    def document(self, provenance: dict[str, Any]) -> dict[str, Any]:
+        """The answer as JSON has it."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "question": self.question,
+            "asked": self.asked,
+            "provenance": provenance,
+            "findings": [
+                {"policy": each.policy, "found": each.found, "sentence": each.sentence}
+                for each in self.findings
+            ],
+            "runs": list(self.runs),
+        }
+
+
+def years_of(run: Run) -> float:
+    """Device-years of a run; 0 where it has none, so that it meets no wish."""
+    return float(run["hbf_lifetime_years"] or 0.0)
+
+
+def lives(run: Run, years: float) -> bool:
+    """Whether a run's flash lasts so many years."""
+    return years_of(run) >= years
+
+
+def written(years: float) -> str:
+    """Device-years in words.
+
+    Example:
+        >>> written(4.96), written(123.4)
+        ('4.96 years', '123 years')
+    """
+    return f"{years:.3g} years" if years < 1_000 else f"{years:,.0f} years"

@@ -1,0 +1,1 @@
+"""One page in HTML that holds a whole results directory: words, plots, table, configuration."""

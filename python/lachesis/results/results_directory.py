@@ -1,0 +1,256 @@
+"""Reads what a sweep or a reproduction left in a folder, or the JSON of one run, for reports.
+
+Nothing is trusted: a folder may be another program's, half written, or damaged, and every file is
+checked for the columns and kinds of values that it must have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lachesis.errors import InputError
+from lachesis.results.directory import (
+    LIFETIMES,
+    MANIFEST,
+    RUNS,
+    TIMELINES,
+    Manifest,
+    read_manifest,
+    read_table,
+    shard_file,
+)
+from lachesis.results.document import SCHEMA_VERSION
+from lachesis.results.measures import TIERS
+from lachesis.results.rows import may_be_missing, run_columns, run_row, run_table
+from lachesis.traces.schema import SegmentClass
+
+_COMPARISON = "comparison.json"
+_COMPARED = ("figure", "name", "published", "ours", "deviation", "within")
+_TIMELINE = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run", "policy")),
+        *((name, pa.float64()) for name in ("time_s", "window_s")),
+        *((f"{tier}_occupancy", pa.float64()) for tier in TIERS),
+        *(
+            (f"{tier}_write_bytes_per_s_{str(name).replace('-', '_')}", pa.float64())
+            for tier in TIERS
+            for name in SegmentClass
+        ),
+    ]
+)
+_LIFETIMES = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("class", pa.string()),
+        ("quantile", pa.float64()),
+        ("t_norm_s", pa.float64()),
+        ("tokens_per_segment", pa.float64()),
+        ("segments", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was found.
+
+    Attributes:
+        runs: one row a run, with the columns of `lachesis.results.rows.run_columns`.
+        manifest: how the runs came about; of one run's JSON its provenance.
+        timelines: one row a run and window, or None.
+        lifetimes: quantiles of T_norm and of tokens a segment, by trace and class, or None.
+        comparison: published figures beside ours; empty without.
+        cells: cells that were asked for; 0 where that is not known.
+        unfinished: those of them that have not been run yet.
+        failures: why a policy of a cell that was run has no result, a sentence each.
+    """
+
+    runs: pa.Table
+    manifest: Mapping[str, Any]
+    timelines: pa.Table | None = None
+    lifetimes: pa.Table | None = None
+    comparison: tuple[Mapping[str, Any], ...] = ()
+    cells: int = 0
+    unfinished: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def read_results(path: str | Path) -> Results:
+    """Everything in a results directory, or the runs in a file of ``run --json``.
+
+    Raises:
+        InputError: the place is neither, or something in it is missing, damaged or of another kind.
+    """
+    place = Path(path)
+    if not place.exists():
+        raise InputError("no such folder or file", path=path)
+    return _read_folder(place) if place.is_dir() else _read_document(place)
+
+
+def _read_folder(folder: Path) -> Results:
+    comparison = _read_comparison(folder / _COMPARISON)
+    if comparison and not (folder / MANIFEST).exists():
+        return Results(run_columns().empty_table(), {}, comparison=comparison)
+    manifest = read_manifest(folder)
+    runs = _shards(folder, RUNS, manifest, run_columns())
+    if runs is None or not runs.num_rows:
+        raise InputError("no run is finished yet", path=folder)
+    _check_runs_once(runs["run"].to_pylist(), folder)
+    lifetimes = folder / LIFETIMES
+    counts = manifest.counts()
+    return Results(
+        runs=runs,
+        manifest=msgspec.to_builtins(manifest),
+        timelines=_shards(folder, TIMELINES, manifest, _TIMELINE),
+        lifetimes=_checked(lifetimes, _LIFETIMES) if lifetimes.exists() else None,
+        comparison=comparison,
+        cells=len(manifest.cells),
+        unfinished=counts["pending"],
+        failures=tuple(
+            f"{cell.trace} · {cell.model} · {cell.memory} · {cell.slo} · {policy}: {reason}"
+            for cell in manifest.cells
+            for policy, reason in cell.failures.items()
+        ),
+    )
+
+
+def _shards(folder: Path, kind: str, manifest: Manifest, columns: pa.Schema) -> pa.Table | None:
+    files = [shard_file(folder, kind, shard) for shard in range(manifest.shards)]
+    tables = [_checked(file, columns) for file in files if file.exists()]
+    return pa.concat_tables(tables) if tables else None
+
+
+def _checked(path: Path, columns: pa.Schema) -> pa.Table:
+    return _as_asked(read_table(path), columns, path)
+
+
+def _read_document(path: Path) -> Results:
+    """One run's JSON: its policies are the runs of one cell."""
+    document = _json(path)
+    if not (isinstance(document, dict) and isinstance(document.get("runs"), list)):
+        raise InputError("is neither a results directory nor the JSON of `lachesis run`", path=path)
+    if (version := document.get("schema")) != SCHEMA_VERSION:
+        rule = f"this build reads version {SCHEMA_VERSION}"
+        raise InputError(rule, path=path, field="schema", value=version)
+    origin = document.get("provenance")
+    if not isinstance(origin, dict) or not document["runs"]:
+        raise InputError("holds no run with its provenance", path=path)
+    rows = [
+        _row_of(run, origin, path, number) for number, run in enumerate(document["runs"], start=1)
+    ]
+    try:
+        runs = run_table(rows)
+    except (pa.ArrowException, OverflowError) as fault:
+        raise InputError(f"is no run of `lachesis run`: {fault}", path=path) from fault
+    runs = _as_asked(runs, run_columns(), path)
+    _check_runs_once(runs["run"].to_pylist(), path)
+    return Results(runs=runs, manifest=origin, cells=1)
+
+
+def _row_of(run: Any, origin: Mapping[str, Any], path: Path, number: int) -> dict[str, Any]:  # noqa: ANN401
+    try:
+        row = run_row(
+            run,
+            run_id=str(run["config_sha256"])[:16],
+            cell_id=str(origin["config_sha256"])[:16],
+            trace=str(origin["trace_source"]),
+            overrides=[f"{each['key']}={each['value']}" for each in origin["overrides"]],
+        )
+        row["version"] = str(origin["version"])
+        for name in run_columns().names:
+            row[name]
+    except KeyError as missing:
+        raise InputError(
+            "is missing", path=path, row=f"run {number}", field=str(missing.args[0])
+        ) from missing
+    except (TypeError, ValueError, AttributeError) as fault:
+        raise InputError(
+            f"is no run of `lachesis run`: {fault}", path=path, row=f"run {number}"
+        ) from fault
+    return row
+
+
+def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
+    """The columns that are asked for, in their order, checked; others are left out."""
+    arrays = []
+    for column in columns:
+        if table.schema.get_field_index(column.name) < 0:
+            raise InputError("column is missing", path=path, field=column.name)
+        values = table[column.name]
+        if not _fits(values.type, column.type):
+            raise InputError(
+                f"holds {values.type}, must hold {column.type}", path=path, field=column.name
+            )
+        if values.null_count and not may_be_missing(column.name):
+            row = values.is_null().to_pylist().index(True) + 1
+            raise InputError("is empty", path=path, row=row, field=column.name)
+        if pa.types.is_floating(values.type):
+            _check_finite(values, column.name, path)
+        arrays.append(values.cast(column.type))
+    return pa.table(arrays, names=columns.names)
+
+
+def _fits(given: pa.DataType, asked: pa.DataType) -> bool:
+    kinds = (
+        (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
+        (pa.types.is_integer,),
+        (pa.types.is_boolean,),
+        (pa.types.is_list, pa.types.is_large_list),
+    )
+    if pa.types.is_null(given):
+        return True
+    if pa.types.is_floating(asked):
+        return bool(pa.types.is_floating(given) or pa.types.is_integer(given))
+    return any(
+        any(check(given) for check in checks) and any(check(asked) for check in checks)
+        for checks in kinds
+    )
+
+
+def _check_finite(values: pa.ChunkedArray, name: str, path: Path) -> None:
+    odd = pc.invert(pc.fill_null(pc.is_finite(values), fill_value=True)).to_pylist()
+    if True in odd:
+        row = odd.index(True)
+        raise InputError(
+            "must be a finite number", path=path, row=row + 1, field=name, value=values[row].as_py()
+        )
+
+
+def _check_runs_once(names: Iterable[str], path: Path) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError("stands in two rows", path=path, field="run", value=name)
+        seen.add(name)
+
+
+def _read_comparison(path: Path) -> tuple[Mapping[str, Any], ...]:
+    if not path.exists():
+        return ()
+    rows = _json(path)
+    if not isinstance(rows, list):
+        raise InputError("must be a JSON list", path=path)
+    for number, row in enumerate(rows, start=1):
+        for key in _COMPARED:
+            if not isinstance(row, dict) or key not in row:
+                raise InputError("is missing", path=path, row=f"entry {number}", field=key)
+    return tuple(rows)
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as fault:
+        raise InputError(f"is no JSON: {fault}", path=path) from fault
+    except RecursionError as fault:
+        raise InputError("is no JSON that can be read: nested too deeply", path=path) from fault
+    except OSError as fault:
+        raise InputError(f"cannot be read: {fault.strerror}", path=path) from fault

@@ -1,0 +1,113 @@
+"""How far reading is: what an observer is told, and the ledger that knows how much was read.
+
+Files report from the one place where their bytes come from (`readers.protocol.SourceFile`), so that
+no reader has to. Bytes are those on disk: of a compressed file, the compressed ones.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_PIECE_BYTES = 1 << 20
+
+
+class ReadWatcher:
+    """Is told how far reading is; does nothing. Override what is wanted.
+
+    Called from the thread that reads, at most once for every mebibyte of a file and for every file.
+
+    Example:
+        >>> from lachesis.traces import ReadOptions
+        >>> class Printer(ReadWatcher):
+        ...     def bytes_read(self, file, files, read_bytes, total_bytes):
+        ...         print(f"file {file} of {files}: {read_bytes} of {total_bytes} bytes")
+        >>> options = ReadOptions(watcher=Printer())
+    """
+
+    def files_found(self, files: int) -> None:
+        """So many files were found so far; none is read yet but for its head."""
+
+    def bytes_read(self, file: int, files: int, read_bytes: int, total_bytes: int) -> None:
+        """File number `file` (from 1, in the order of reading) is being read.
+
+        `read_bytes` is of all files together and never falls, though a file may be read twice;
+        `files` and `total_bytes` grow where a reader finds more files beside those given.
+        """
+
+    def all_read(self) -> None:
+        """Every file was read; sessions that wait for others are put together and checked."""
+
+
+@dataclass(slots=True)
+class ReadLedger:
+    """Adds up what was read of which file, and tells a watcher.
+
+    Example:
+        >>> ledger = ReadLedger(ReadWatcher())
+        >>> ledger.expect(Path("a.jsonl"), 10)
+        >>> ledger.reached(Path("a.jsonl"), 4)
+        >>> ledger.reached(Path("a.jsonl"), 2)  # read again from its beginning
+        >>> ledger.read_bytes, ledger.total_bytes
+        (4, 10)
+    """
+
+    watcher: ReadWatcher
+    read_bytes: int = 0
+    total_bytes: int = 0
+    _sizes: dict[Path, int] = field(default_factory=dict)
+    _reached: dict[Path, int] = field(default_factory=dict)
+
+    def expect(self, path: Path, size_bytes: int) -> None:
+        """A file of this size will be read."""
+        if path not in self._sizes:
+            self._sizes[path] = size_bytes
+            self.total_bytes += size_bytes
+
+    def reached(self, path: Path, position_bytes: int) -> None:
+        """The file was read up to here."""
+        self.expect(path, position_bytes)
+        before = self._reached.get(path, 0)
+        position_bytes = min(position_bytes, self._sizes[path])  # it may have grown since
+        if path not in self._reached or position_bytes > before:
+            self._reached[path] = max(before, position_bytes)
+            self.read_bytes += self._reached[path] - before
+        self.watcher.bytes_read(
+            len(self._reached), len(self._sizes), self.read_bytes, self.total_bytes
+        )
+
+
+class CountedFile(io.RawIOBase):
+    """A file whose reading shows in a ledger. `path` is the file's; takes over `raw`."""
+
+    def __init__(self, raw: io.FileIO, path: Path, ledger: ReadLedger) -> None:
+        super().__init__()
+        self._raw = raw
+        self._path = path
+        self._ledger = ledger
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - any writable buffer
+        """Fill `buffer` as far as the file goes at once; 0 at the end."""
+        count = self._raw.readinto(buffer) or 0
+        self._position += count
+        self._ledger.reached(self._path, self._position)
+        return count
+
+    def readall(self) -> bytes:
+        """The rest of the file, taken in pieces so that an interrupt comes through."""
+        pieces: list[bytes] = []
+        while piece := self.read(_PIECE_BYTES):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Close the file beneath."""
+        self._raw.close()
+        super().close()
