@@ -13,7 +13,7 @@ from lachesis import __version__
 from lachesis.reproduce.row import Row
 
 QUICK_NOTE = (
-    "Measured at the lower precision of --quick: runs of less than half a turnover of the sessions, "
+    "Measured at the lower precision of --quick: runs of half a turnover of the sessions, "
     "too short to tell their own error, so that figures of runs have no interval. "
     "docs/reproduction.md says how far they lie from full precision."
 )

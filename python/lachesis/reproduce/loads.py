@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -85,7 +85,7 @@ def with_common_loads(
         shards: Sequence[Sequence[Cell]],
         traces: Mapping[TraceSource, LoadedTrace],
         stop: threading.Event,
-    ) -> Iterator[CellOutcome]:
+    ) -> Generator[CellOutcome, None, None]:
         cells = [cell for shard in shards for cell in shard]
         groups = [list(group) for _, group in groupby(cells, key=_common)]
 
@@ -146,7 +146,7 @@ def approach(measure: Callable[[int], float], first: int = _FIRST) -> dict[int, 
 
     Example:
         >>> approach(lambda sessions: (sessions / 640) ** 0.7)
-        {512: 0.8554160224820313, 640: 1.0}
+        {512: 0.8553876799929505, 640: 1.0}
     """
     strains: dict[int, float] = {}
     sessions = first
