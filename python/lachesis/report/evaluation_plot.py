@@ -41,6 +41,8 @@ _CLASSES: dict[SegmentClass, tuple[str, str, str]] = {
 }
 #: Where the paper cuts its axes.
 _YEARS_MAX = 12.0
+#: Room over a panel for the numbers of cut-off bars, in points.
+_TITLE_PAD = 24.0
 
 
 def figure_9(runs: Runs) -> Figure:
@@ -60,7 +62,7 @@ def figure_9(runs: Runs) -> Figure:
             _years(axes, runs, trace, model, slo, tuple(_POLICIES))
             reviewer = "w/ reviewer" if trace == WITH_REVIEWER else "w/o reviewer"
             if down == 0:
-                axes.set_title(f"{_model(model)}, {reviewer}")
+                axes.set_title(f"{_model(model)}, {reviewer}", pad=_TITLE_PAD)
         panels[down, 0].set_ylabel(f"HBF lifetime (years)\n{slo} SLO")
     _legend(figure, [_POLICIES[policy] for policy in _POLICIES])
     return figure
@@ -89,7 +91,7 @@ def figure_11(runs: Runs) -> Figure:
             axes = panels[down, across]
             _years(axes, runs, trace, model, TIGHT, (BASELINE, LACHESIS))
             if down == 0:
-                axes.set_title(_model(model))
+                axes.set_title(_model(model), pad=_TITLE_PAD)
         panels[down, 0].set_ylabel(f"HBF lifetime (years)\n{_trace(trace)}")
     _legend(figure, [_POLICIES[BASELINE], _POLICIES[LACHESIS]])
     return figure

@@ -76,6 +76,9 @@ def test_all_are_of_a_figure_and_stated_once():
          28),
         ("Lachesis passes five years everywhere but in one cell",
          lambda cell, policy, years: min(years, 4.7) if cell.memory == "1/7" else years, 16),
+        ("Lachesis's lifetime falls with every HBM slot past its peak",
+         lambda cell, policy, years: 40.0 if (cell.trace, cell.memory) == ("tau3", "4/4")
+         else years, 6),
         ("HBM-first passes five years on none of BFCLv4's",
          lambda cell, policy, years: 5.5 if cell.trace == "bfclv4" else years, 0),
     ],
