@@ -54,11 +54,14 @@ class LoadMeasurement:
         requests: about so many, the settling left out.
         turnovers: and no more turnovers of the live sessions than these.
         settling: turnovers before.
+        extremes: whether, beside the middle split, only those with the fewest and the most HBF
+            stacks are measured, and the line tells the rest.
     """
 
     requests: float
     turnovers: float
     settling: float = 1.0
+    extremes: bool = False
 
     def stopping(self, sessions: int, requests_per_session: float) -> Stopping:
         """The length of one measurement."""
@@ -90,7 +93,8 @@ def with_common_loads(
         groups = [list(group) for _, group in groupby(cells, key=_common)]
 
         def loads(group: list[Cell]) -> dict[str, int]:
-            return group_loads(group, _measure(group, traces, measurement, stop))
+            measure = _measure(group, traces, measurement, stop)
+            return group_loads(group, measure, extremes=measurement.extremes)
 
         def run(cell: Cell, sessions: int) -> CellOutcome:
             plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
@@ -119,12 +123,15 @@ def with_common_loads(
     return execute
 
 
-def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) -> dict[str, int]:
+def group_loads(
+    group: Sequence[Cell], measure: Callable[[Cell, int], float], *, extremes: bool = False
+) -> dict[str, int]:
     """The load of each cell, by id.
 
     Args:
         group: cells that differ in the memory split alone.
         measure: the strain of a cell at so many sessions.
+        extremes: as in `LoadMeasurement`.
     """
     middle = group[len(group) // 2]
     strains = approach(lambda sessions: measure(middle, sessions))
@@ -135,8 +142,9 @@ def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) ->
         for sessions, strain in strains.items()
         if abs(math.log(strain)) <= _NEAR or sessions == about
     ]
+    ends = (min(group, key=_stacks), max(group, key=_stacks)) if extremes else group
     found += [
-        Strained(about, _stacks(cell), measure(cell, about)) for cell in group if cell is not middle
+        Strained(about, _stacks(cell), measure(cell, about)) for cell in ends if cell is not middle
     ]
     return {cell.id: admitted(found, _stacks(cell), slope) for cell in group}
 

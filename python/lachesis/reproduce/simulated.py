@@ -39,7 +39,7 @@ class Precision:
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision(
     "15%", 1.0,
-    LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75),
+    LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75, extremes=True),
     Stopping(turnovers=0.4, warm_up_turnovers=0.8, fixed=True),
 )  # fmt: skip
 

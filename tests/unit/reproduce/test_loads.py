@@ -52,6 +52,18 @@ def test_each_split_beside_the_middle_is_measured_once():
     assert 2 <= asked.count("3/5") <= 4
 
 
+def test_the_ends_tell_the_splits_between():
+    cells, asked = group(), []
+
+    def measure(cell, sessions):
+        asked.append(str(cell.plan.settings.memory))
+        return strain(cell, sessions)
+
+    loads = group_loads(cells, measure, extremes=True)
+    assert {"4/4", "8/8*"} <= set(asked) <= {"3/5", "4/4", "8/8*"}
+    assert loads == pytest.approx(group_loads(cells, strain), abs=1)
+
+
 def test_noise_of_one_split_is_pooled_over_all():
     cells = group()
 
