@@ -10,7 +10,7 @@ SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.t
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -69,6 +69,12 @@ format: setup ## Format all code
 bench: setup ## Run the benchmarks
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches --benchmark-only --benchmark-columns=min,median,rounds
+
+.PHONY: bench-report
+bench-report: setup ## Measure and print the tables of docs/benchmarks.md
+	cargo bench -p lachesis-core --bench kv
+	cargo build --release -p lachesis-core --example plain_replay
+	$(BIN)/python benches/report.py
 
 .PHONY: clean
 clean: ## Remove what was built

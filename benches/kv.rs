@@ -52,6 +52,20 @@ fn ids(criterion: &mut Criterion) {
             BatchSize::PerIteration,
         );
     });
+    group.bench_function("free 1024 blocks one by one", |bench| {
+        let mut pool = BlockPool::new(BLOCKS, BLOCKS).expect("a valid size");
+        let mut drawn = Vec::new();
+        pool.alloc(Tier::Hbm, 1024, true, None, &mut drawn).expect("there is room");
+        bench.iter_batched_ref(
+            || pool.clone(),
+            |pool| {
+                for block in 0..1024 {
+                    pool.free(&[block]).expect("it is held");
+                }
+            },
+            BatchSize::PerIteration,
+        );
+    });
     group.finish();
 }
 

@@ -346,8 +346,14 @@ def replay(
     policy: dict[str, Any],
     stop: dict[str, Any],
     observe: Callable[[float, int, float], object] | None = None,
+    journal: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Replay a workload; `observe` hears simulated seconds, requests ended and the share done."""
+    """Replay a workload; `observe` hears simulated seconds, requests ended and the share done.
+
+    `journal` has `flash` (whether writes and trims of flash are told), `window_s` (from when to
+    when requests, instants and steps are told, or None) and `deliver`, which is called with a dict
+    of columns for each of `flash`, `slices`, `instants` and `steps`. It changes no result.
+    """
 
 def tool_delay_ps(
     seed: int, draw: int, request: int, call: int, *, mean_s: float, sigma: float | None = None

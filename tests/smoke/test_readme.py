@@ -26,6 +26,11 @@ def home(tmp_path_factory, fixtures_dir):
         fixtures_dir / "traces" / "claude_code" / "projects", home / ".claude" / "projects"
     )
     (home / "results").mkdir()
+    (blocks,) = re.findall(r"```toml\n(# splits.toml\n.*?)```", README.read_text(), re.DOTALL)
+    # At a small load, and short: the search for the load is tested elsewhere.
+    small = blocks.replace("turnovers = 10", 'turnovers = 2\nload = "8"')
+    assert small != blocks
+    (home / "splits.toml").write_text(small)
     shutil.copy(fixtures_dir / "traces" / "tau2.json", home / "results/airline.json")
     rows = ["trace_id,input_tokens,output_tokens,timestamp"]
     rows += [
@@ -37,17 +42,21 @@ def home(tmp_path_factory, fixtures_dir):
 
 def test_the_readme_has_the_commands_that_this_test_thinks_of():
     words = {shlex.split(command)[1] for command in commands()}
-    assert words == {"run", "trace", "presets", "reproduce", "predictor"}
+    assert words == {
+        "run", "trace", "presets", "reproduce", "predictor", "sweep", "report", "find",
+    }  # fmt: skip
 
 
 def test_every_command_runs(home):
     for command in commands():
         words = shlex.split(command.replace("~", str(home)))
         assert words.pop(0) == "lachesis"
-        if words[0] == "run" and "--load" not in words:
-            words += ["--load", "8"]  # the search for the load is tested elsewhere
-        if words[0] == "run":
+        if "largest-load" in words:
+            words += ["--precision", "20%", "--turnovers", "1"]
+        elif words[0] in ("run", "find"):
             words += ["--turnovers", "2"]
+            # The search for the load is tested elsewhere.
+            words += [] if "--load" in words else ["--load", "8"]
         done = subprocess.run(
             [sys.executable, "-m", "lachesis", *words],
             cwd=home, capture_output=True, text=True, check=False,
@@ -57,3 +66,5 @@ def test_every_command_runs(home):
     assert (home / "multi-agent.png").stat().st_size > 10_000
     assert (home / "mine.trace").is_dir()
     assert (home / "result.json").is_file()
+    assert (home / "splits" / "manifest.json").is_file()
+    assert (home / "splits.html").stat().st_size > 1_000_000

@@ -180,6 +180,12 @@ def _trace_app() -> App:
         usage="Usage: lachesis trace validate TRACE... [OPTIONS]",
     )
     trace.command(
+        "lachesis.cli.trace_export:export_trace",
+        name="export",
+        help="Write a trace as other simulators read it, or what its replay writes to flash.",
+        usage="Usage: lachesis trace export TRACE... -o FILE [OPTIONS]",
+    )
+    trace.command(
         "lachesis.cli.trace_generate:generate_trace",
         name="generate",
         help="Generate a built-in corpus, with another seed or size; equal seeds, equal traces.",

@@ -170,6 +170,22 @@ def run(
         Name,
         Parameter(metavar="TIME", group=OUTPUT, help="Simulated time a row of it. [default: 10s]"),
     ] = None,
+    trace_events: Annotated[
+        Name,
+        Parameter(
+            metavar="FILE",
+            group=OUTPUT,
+            help="Write a window of each run for Perfetto: a name in .json.",
+        ),
+    ] = None,
+    trace_events_window: Annotated[
+        Name,
+        Parameter(
+            metavar="START:LENGTH",
+            group=OUTPUT,
+            help="Which one, such as 10min:30s. [default: 60s from where measuring starts]",
+        ),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -188,5 +204,6 @@ def run(
             horizon=horizon, cold=cold,
         ),
         threads=threads, json=json, plot=plot, timeline=timeline,
-        timeline_interval=timeline_interval, quiet=quiet,
+        timeline_interval=timeline_interval, trace_events=trace_events,
+        trace_events_window=trace_events_window, quiet=quiet,
     )  # fmt: skip

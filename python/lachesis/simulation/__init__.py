@@ -9,6 +9,7 @@ from lachesis.simulation.compare import (
     Watcher,
     compare,
 )
+from lachesis.simulation.journal import Journal, Told
 from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
@@ -16,12 +17,14 @@ from lachesis.simulation.run import Observer, Replay, replay
 from lachesis.simulation.run_options import RunOptions
 from lachesis.simulation.search import SearchResult, Strain, largest_load
 from lachesis.simulation.search_precision import SearchPrecision
+from lachesis.simulation.window import Window, WindowEvents, window_events
 from lachesis.simulation.workload import to_workload
 
 __all__ = [
     "BASELINE",
     "DEFAULT_POLICIES",
     "Comparison",
+    "Journal",
     "Load",
     "LoadSearch",
     "LoadedTrace",
@@ -33,7 +36,10 @@ __all__ = [
     "SearchResult",
     "Stopping",
     "Strain",
+    "Told",
     "Watcher",
+    "Window",
+    "WindowEvents",
     "compare",
     "device_years",
     "largest_load",
@@ -41,4 +47,5 @@ __all__ = [
     "step_cost",
     "stored_bytes_per_token",
     "to_workload",
+    "window_events",
 ]

@@ -13,6 +13,7 @@ from lachesis import _engine
 from lachesis.errors import InputError
 from lachesis.policy import Policy
 from lachesis.presets import Settings
+from lachesis.simulation.journal import Journal
 from lachesis.simulation.pricing import step_cost
 from lachesis.simulation.workload import TOOL_CLASSES
 
@@ -119,6 +120,7 @@ class Plan:
             within the interval, and settled a memory's fill earlier).
         stopping: when a run ends.
         timeline_interval_s: simulated seconds between two rows of the timeline; none without.
+        journal: who listens to the run; changes no result.
     """
 
     settings: Settings
@@ -127,6 +129,7 @@ class Plan:
     aged: bool = True
     stopping: Stopping = field(default_factory=Stopping)
     timeline_interval_s: float | None = None
+    journal: Journal | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
@@ -135,6 +138,10 @@ class Plan:
     def with_stopping(self, stopping: Stopping) -> Plan:
         """The same plan with another end."""
         return replace(self, stopping=stopping)
+
+    def with_journal(self, journal: Journal) -> Plan:
+        """The same plan with somebody who listens."""
+        return replace(self, journal=journal)
 
     def cost(self) -> _engine.StepCost:
         """The price of a step; see `lachesis.simulation.pricing.step_cost`."""

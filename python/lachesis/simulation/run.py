@@ -85,6 +85,11 @@ def replay(
     with engine_errors(source, session_names):
         config = plan.engine_config(workload, policy, load, cost, scores)
         measured = _engine.replay(
-            workload, config, policy.engine_for_a_run(), plan.stopping.engine(load), observe
+            workload,
+            config,
+            policy.engine_for_a_run(),
+            plan.stopping.engine(load),
+            observe,
+            None if plan.journal is None else plan.journal.engine(),
         )
     return Replay(policy, load, measured, time.perf_counter() - started)

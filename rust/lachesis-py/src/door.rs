@@ -1,5 +1,7 @@
 //! The one door through which long calls go: releases the GIL, watches for Ctrl-C, converts errors with one match.
 
+use std::sync::{Mutex, PoisonError};
+
 use lachesis_core::engine::{Engine, Progress};
 use lachesis_core::error::Error;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -7,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::config::{RunConfig, RunPolicy, RunStop};
+use crate::journal::RunJournal;
 use crate::outcome::outcome_to_dict;
 use crate::workload::Workload;
 
@@ -44,7 +47,7 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
 
 /// Replays a workload; see `_engine.pyi`.
 #[pyfunction]
-#[pyo3(signature = (workload, config, policy, stop, observe=None))]
+#[pyo3(signature = (workload, config, policy, stop, observe=None, journal=None))]
 #[expect(clippy::needless_pass_by_value, reason = "extracted arguments come by value")]
 pub(crate) fn replay<'py>(
     py: Python<'py>,
@@ -53,15 +56,24 @@ pub(crate) fn replay<'py>(
     policy: RunPolicy,
     stop: RunStop,
     observe: Option<Py<PyAny>>,
+    journal: Option<RunJournal>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config = config.into_core()?;
     let (policy, fault) = policy.into_core()?;
     let stop = stop.into_core()?;
     let workload = workload.get();
-    let mut raised = None;
+    // What a callable of Python raised.
+    let raised = Mutex::new(None);
+    let fail = |error: PyErr| {
+        raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    };
+    let journal = journal.map(|journal| journal.into_core(fail)).transpose()?;
     let result = py.detach(|| {
         config.validate_draws(&workload.core)?;
-        let engine = Engine::new(&workload.core, config, policy)?;
+        let mut engine = Engine::new(&workload.core, config, policy)?;
+        if let Some(journal) = journal {
+            engine.listen(journal)?;
+        }
         engine.run(stop, &mut |progress: Progress| {
             let asked = Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;
@@ -73,13 +85,15 @@ pub(crate) fn replay<'py>(
             match asked {
                 Ok(()) => !fault.is_set(),
                 Err(error) => {
-                    raised = Some(error);
+                    fail(error);
                     false
                 }
             }
         })
     });
-    if let Some(error) = raised.or_else(|| fault.take(py)) {
+    if let Some(error) =
+        raised.into_inner().unwrap_or_else(PoisonError::into_inner).or_else(|| fault.take(py))
+    {
         return Err(error);
     }
     outcome_to_dict(py, &result.map_err(|error| to_python(&error))?)

@@ -4,6 +4,7 @@ mod config;
 mod convert;
 mod delay;
 mod door;
+mod journal;
 mod name;
 mod outcome;
 mod placement;

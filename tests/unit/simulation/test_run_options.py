@@ -21,7 +21,10 @@ def test_defaults_stand_for_the_bare_command() -> None:
 def test_every_option_but_those_of_output_and_speed_is_in_the_command() -> None:
     told = {field.name for field in fields(RunOptions)}
     taken = {name.rstrip("_") for name in signature(run).parameters}
-    of_output = {"json", "plot", "timeline", "timeline_interval", "quiet", "debug", "threads"}
+    of_output = {
+        "json", "plot", "timeline", "timeline_interval", "trace_events", "trace_events_window",
+        "quiet", "debug", "threads",
+    }  # fmt: skip
     assert taken - of_output == (told - {"policies"}) | {"policy"}
 
 

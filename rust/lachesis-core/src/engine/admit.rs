@@ -4,6 +4,7 @@ use crate::engine::{Engine, Landing};
 use crate::error::{Error, Result};
 use crate::event::{StepEvent, StepEventKind};
 use crate::hw::WindowKind;
+use crate::journal::Phase;
 use crate::placement::Need;
 use crate::scheduler::Waiting;
 use crate::units::{Tier, index, to_f64};
@@ -129,6 +130,7 @@ impl Engine<'_> {
             self.finished.push(who);
             return self.finish();
         }
+        self.tell_phase(who, Phase::Decode, self.now);
         let slot = self.scheduler.start(gpu, who, self.step, context);
         let admission = self.scheduler.running(slot).admission;
         let segment = self.instances.get(who.instance).segments[index(request.output_segment)].id;

@@ -4,6 +4,7 @@ use crate::engine::ready::later;
 use crate::engine::{Engine, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
+use crate::journal::Instant;
 use crate::kv::SegmentId;
 use crate::placement::Need;
 use crate::result::RequestTimes;
@@ -60,6 +61,7 @@ impl Engine<'_> {
             end: self.now,
         };
         self.recorder.request_ended(times, request.output_tokens);
+        self.tell_end(who);
         let instance = self.instances.get_mut(who.instance);
         for used in self.workload.uses_of(&request).iter().rev() {
             let state = &mut instance.segments[index(used.segment)];
@@ -138,6 +140,7 @@ impl Engine<'_> {
             return;
         }
         self.instances.get_mut(instance).segments[index(segment)].closed = true;
+        self.tell_boundary(self.placement.class(state.id), instance, segment);
         if self.placement.memory.segment(state.id).shared {
             self.placement.release_prompt(state.id);
         } else {
@@ -176,6 +179,7 @@ impl Engine<'_> {
         for segment in 0..crate::units::narrow(segments) {
             self.close_segment(instance, segment);
         }
+        self.tell_instant(Instant::SessionEnd, instance, 0);
         let gpu = self.instances.get(instance).gpu;
         self.live_sessions[usize::from(gpu)] -= 1;
         self.instances.end(instance);

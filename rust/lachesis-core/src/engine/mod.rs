@@ -7,6 +7,7 @@ mod pressure;
 mod ready;
 mod run;
 mod step;
+mod watch;
 
 pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
 pub use run::{Outcome, Progress};
@@ -14,6 +15,7 @@ pub use run::{Outcome, Progress};
 use crate::error::Result;
 use crate::event::{StepEvent, StepWheel, Timers};
 use crate::hw::GpuLoad;
+use crate::journal::Journal;
 use crate::kv::SegmentId;
 use crate::placement::Placement;
 use crate::policy::Policy;
@@ -55,6 +57,8 @@ pub struct Engine<'w> {
     candidates: Vec<u32>,
     /// What the request at the head of a queue writes: segments, in context order, with their new tokens.
     suffix: Vec<(SegmentId, u32)>,
+    /// Who listens, if anybody.
+    journal: Option<Box<Journal<'w>>>,
 }
 
 impl<'w> Engine<'w> {
@@ -96,6 +100,7 @@ impl<'w> Engine<'w> {
             made_room: false,
             candidates: Vec::new(),
             suffix: Vec::new(),
+            journal: None,
             config,
         };
         if engine.config.aged && engine.placement.keeps_past_boundaries() {

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::engine::ready::later;
 use crate::error::Result;
 use crate::event::TimerKind;
+use crate::journal::{Instant, Phase};
 use crate::kv::SegmentId;
 use crate::placement::Starved;
 use crate::scheduler::Waiting;
@@ -43,6 +44,8 @@ impl Engine<'_> {
             }
         }
         self.recorder.preempted();
+        self.tell_instant(Instant::Preemption, who.instance, who.request);
+        self.tell_phase(who, Phase::Prefill, self.now);
         self.set_timer(who, later(self.now, self.config.ttft_reference)?, TimerKind::PrefillEnd);
         Ok(())
     }
@@ -52,6 +55,7 @@ impl Engine<'_> {
         let running = self.scheduler.stop(slot);
         let steps = self.step - running.start_step;
         let tokens = u32::try_from(steps).unwrap_or(u32::MAX);
+        self.tell_leave(slot);
         self.placement.leave(slot, tokens, self.step);
         let load = &mut self.loads[usize::from(running.gpu)];
         load.batch -= 1;
@@ -107,6 +111,7 @@ impl Engine<'_> {
             self.placement.memory.evict(id);
         }
         self.recorder.session_lost();
+        self.tell_instant(Instant::BlocksLost, newest, 0);
         true
     }
 }

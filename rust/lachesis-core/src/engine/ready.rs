@@ -3,6 +3,7 @@
 use crate::engine::{Engine, TurnEnd};
 use crate::error::{Error, Result};
 use crate::event::{Timer, TimerKind};
+use crate::journal::{Instant, Phase};
 use crate::kv::SegmentId;
 use crate::policy::SegmentFacts;
 use crate::scheduler::{Load, Waiting};
@@ -27,7 +28,10 @@ impl Engine<'_> {
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
                 TimerKind::Ready => self.become_ready(who, timer.time)?,
-                TimerKind::PrefillEnd => self.scheduler.enqueue(gpu, timer.time, timer.draw, who),
+                TimerKind::PrefillEnd => {
+                    self.scheduler.enqueue(gpu, timer.time, timer.draw, who);
+                    self.tell_phase(who, Phase::Waiting, timer.time);
+                }
             }
         }
         Ok(())
@@ -43,6 +47,7 @@ impl Engine<'_> {
             }
             self.live_sessions[usize::from(fewest)] += 1;
             let instance = self.instances.begin(self.workload, session, draw, fewest);
+            self.tell_instant(Instant::SessionStart, instance, 0);
             self.become_ready(Waiting { instance, request: 0 }, time)?;
         }
         Ok(())
@@ -76,6 +81,7 @@ impl Engine<'_> {
             let (missing, shared) = (segment.missing(), segment.shared);
             to_write += u64::from(missing) + u64::from(self.first_tokens(who, *used, shared));
         }
+        self.tell_phase(who, if to_write > 0 { Phase::Prefill } else { Phase::Waiting }, time);
         if to_write > 0 {
             self.set_timer(who, later(time, self.config.ttft_reference)?, TimerKind::PrefillEnd);
         } else {

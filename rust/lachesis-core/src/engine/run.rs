@@ -54,6 +54,9 @@ impl Engine<'_> {
         loop {
             self.begin_step_boundary()?;
             self.observe_time();
+            if self.journal.is_some() {
+                self.hand_over()?;
+            }
             instants += 1;
             if instants.is_multiple_of(INSTANTS_PER_CALL) && !observe(self.progress(stop)) {
                 return Err(Error::Interrupted);
@@ -75,6 +78,7 @@ impl Engine<'_> {
             }
             let until = self.next_event().map_or(horizon, |next| next.min(horizon));
             let (end, steps) = self.start_steps(until)?;
+            self.tell_step(end);
             while let Some(next) = self.next_event().filter(|&next| next < end) {
                 self.move_clock(next);
                 self.fire_timers(next)?;
@@ -88,6 +92,7 @@ impl Engine<'_> {
             self.fire_timers(end)?;
             self.start_sessions(end)?;
         }
+        self.tell_over()?;
         Ok(self.outcome())
     }
 
@@ -127,6 +132,7 @@ impl Engine<'_> {
             for gpu in self.gpus() {
                 if self.scheduler.count(gpu) > 0 {
                     self.draw_blocks(gpu)?;
+                    self.tell_draws(gpu);
                 }
             }
         }
@@ -146,6 +152,9 @@ impl Engine<'_> {
     fn move_clock(&mut self, time: Picos) {
         debug_assert!(time >= self.now, "Invariant: the clock never runs backwards");
         self.recorder.time_passed(time - self.now, self.placement.memory.node_used());
+        if self.journal.is_some() {
+            self.tell_time(time);
+        }
         self.now = time;
     }
 

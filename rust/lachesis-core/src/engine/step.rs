@@ -54,7 +54,7 @@ impl Engine<'_> {
         }
         let mut stretch = self.price();
         let pays_landing = self.loads.iter().any(|load| load.landing > 0);
-        let one_by_one = std::mem::take(&mut self.made_room) || pays_landing;
+        let one_by_one = std::mem::take(&mut self.made_room) || pays_landing || self.tells_steps();
         let free = until - self.now;
         if !one_by_one && self.config.cost.is_linear() && free > stretch.first {
             stretch.steps = self.wheel.steps_to_next(u64::MAX);

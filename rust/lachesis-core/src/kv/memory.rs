@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::error::{Error, Result};
+use crate::kv::book::BlockBook;
 use crate::kv::extent::{Extent, ExtentSlab};
 use crate::kv::reclaim::ReclaimList;
 use crate::kv::segment::{Segment, SegmentId};
@@ -40,6 +41,8 @@ pub struct Memory {
     pub reclaimed: u64,
     /// Blocks entered in segments, by class.
     pub held: PerClassTier<u64>,
+    /// Which block ids the segments hold, where somebody asked.
+    pub book: Option<Box<BlockBook>>,
     block_tokens: u32,
     segments: Vec<Segment>,
     /// First vacated, first used, as in the slab of extents.
@@ -66,10 +69,37 @@ impl Memory {
             fallbacks: 0,
             reclaimed: 0,
             held: PerClassTier::default(),
+            book: None,
             block_tokens,
             segments: Vec::new(),
             vacant: VecDeque::new(),
             extents: ExtentSlab::default(),
+        }
+    }
+
+    /// Gives every block that is held an id, and from now on every one that is drawn.
+    ///
+    /// # Errors
+    /// `Error::Setting` if a GPU has 2³¹ blocks of flash or more.
+    pub fn keep_book(&mut self) -> Result<()> {
+        let flash: Vec<u32> = self.gpus.iter().map(|gpu| gpu.total[Tier::Hbf]).collect();
+        let mut book = BlockBook::new(&flash, self.block_tokens)?;
+        for (row, segment) in self.segments.iter().enumerate().filter(|(_, segment)| segment.held() > 0) {
+            let mut runs: Vec<Extent> = self.extents.runs(segment.stack).collect();
+            runs.reverse();
+            for extent in runs {
+                book.found(segment.gpu, SegmentId(crate::units::narrow(row)), extent);
+            }
+        }
+        self.book = Some(Box::new(book));
+        Ok(())
+    }
+
+    /// A running request begins to append to a segment, for the book.
+    pub fn joined(&mut self, slot: u32, id: SegmentId, step: u64) {
+        if let Some(book) = &mut self.book {
+            let segment = &self.segments[id.index()];
+            book.joined(slot, id, (segment.gpu, segment.class), segment.resident, step);
         }
     }
 
@@ -185,6 +215,9 @@ impl Memory {
             return None;
         }
         let extent = self.extents.pop(&mut segment.stack, most)?;
+        if let Some(book) = &mut self.book {
+            book.popped(gpu, id, segment.class, extent);
+        }
         segment.blocks[extent.tier] -= extent.blocks;
         self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
         list.blocks[extent.tier] -= u64::from(extent.blocks);
@@ -214,7 +247,7 @@ impl Memory {
     pub fn append(&mut self, id: SegmentId, tokens: u32, mut written: impl FnMut(Tier, u32)) -> Result<()> {
         let block_tokens = self.block_tokens;
         let segment = &self.segments[id.index()];
-        let (gpu, target) = (segment.gpu, segment.target);
+        let (gpu, class, target) = (segment.gpu, segment.class, segment.target);
         let mut needed = self.blocks_for(segment.resident, tokens);
         let mut left = tokens;
         if let Some(top) = segment.stack.top() {
@@ -223,6 +256,9 @@ impl Memory {
             if fill > 0 {
                 written(top.tier, fill);
                 left -= fill;
+                if let Some(book) = &mut self.book {
+                    book.continued(gpu, id, class, self.block_tokens - spare, fill);
+                }
             }
         }
         let mut entered = PerTier([0; 2]);
@@ -235,6 +271,9 @@ impl Memory {
             let run_tokens = left.min(extent.blocks.saturating_mul(block_tokens));
             written(extent.tier, run_tokens);
             left -= run_tokens;
+            if let Some(book) = &mut self.book {
+                book.filled(gpu, id, class, extent, run_tokens);
+            }
             let segment = &mut self.segments[id.index()];
             segment.push(&mut self.extents, extent);
             entered[extent.tier] += extent.blocks;
@@ -321,6 +360,9 @@ impl Memory {
     pub fn evict(&mut self, id: SegmentId) -> u32 {
         self.unlist(id);
         let segment = &mut self.segments[id.index()];
+        if let Some(book) = &mut self.book {
+            book.emptied(segment.gpu, id, segment.class);
+        }
         let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             memory.free[tier] += segment.blocks[tier];
@@ -408,6 +450,9 @@ impl Memory {
             "Invariant: the node's free blocks are those of its GPUs"
         );
         for (gpu, memory) in self.gpus.iter().enumerate() {
+            if let Some(book) = &self.book {
+                book.check(gpu, memory.free[Tier::Hbf])?;
+            }
             for tier in Tier::ALL {
                 let free = u64::from(memory.free[tier]);
                 let held = held[gpu][tier] + u64::from(memory.in_flight[tier]);

@@ -34,8 +34,8 @@ pub(super) struct Append {
     last_exception: u32,
     class: SegmentClass,
     /// Its current block is not of the cohort's regime but of `tier`.
-    exceptional: bool,
-    tier: Tier,
+    pub(super) exceptional: bool,
+    pub(super) tier: Tier,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -202,6 +202,7 @@ impl Placement {
         let ahead = if offset == 0 { 0 } else { appends.phases - offset };
         let cohort_index = appends.first_cohort(gpu, step, ahead) + target as u32;
         let current = if offset == 0 { None } else { self.memory.top_tier(segment) };
+        self.memory.joined(slot, segment, step);
         let cohort = &mut appends.cohorts[index(cohort_index)];
         if cohort.members.is_empty() {
             cohort.regime = current.unwrap_or(target);

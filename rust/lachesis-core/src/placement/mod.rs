@@ -4,6 +4,7 @@
 mod append;
 mod decisions;
 mod draw;
+mod drawn;
 mod ledger;
 pub mod live;
 mod suffix;
