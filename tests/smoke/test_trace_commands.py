@@ -114,7 +114,8 @@ def test_filter_and_merge_write_traces(small_log: Path, lachesis_here: Lachesis)
         ("trace filter tau3-airline -o x.trace --workload x", "no session of 58 meets"),
         ("trace filter tau3-airline -o x --workload x", "ends in .trace"),
         ("trace merge tau3-airline -o x.trace", "name at least two traces"),
-        ("reproduce --figure 9", "--figure = 9, must be one of 4, 5, 6"),
+        ("reproduce --figure 8", "--figure = 8, must be one of 4, 5, 6, 7, 9, 10, 11, 12"),
+        ("reproduce --figure 9 --jobs 0", "--jobs = 0"),
         ("reproduce --table 3 --quick", "--quick, changes nothing about Table 3"),
         ("reproduce --table 3 -o no/such", "no folder no"),
         ("reproduce --seed -1", "--seed = -1"),
@@ -138,8 +139,8 @@ def test_reproduce_compares_and_writes(lachesis_here: Lachesis, tmp_path: Path) 
     figures = {row["figure"] for row in document}
     assert figures == {"Table 3", "Figure 4(a)", "Figure 4(b)", "Figure 6(a)", "Figure 6(b)"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "comparison.json", "comparison.parquet", "comparison.md", "lifetimes.png",
-        "read_write_ratios.png", "tokens_per_turn.png", "workers.png",
+        "comparison.json", "comparison.parquet", "comparison.md",
+        *(f"figure_{name}.{kind}" for name in ("4a", "4b", "6") for kind in ("png", "svg")),
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lachesis.characterise.bootstrap import separability_interval
+from lachesis.characterise.bootstrap import REPLICATES, separability_interval
 from lachesis.characterise.reference_clock import join_rows
 from lachesis.characterise.segments import SegmentColumns, segment_columns
 from lachesis.characterise.statistics import (
@@ -177,11 +177,13 @@ def stats(trace: Trace, latency: LatencyPreset, seed: int) -> list[WorkloadStats
     return workload_stats(trace, segment_columns(trace, latency, seed), seed)
 
 
-def workload_stats(trace: Trace, columns: SegmentColumns, seed: int) -> list[WorkloadStats]:
-    """`stats` from columns that are measured already; `seed` is for the intervals."""
+def workload_stats(
+    trace: Trace, columns: SegmentColumns, seed: int, *, replicates: int = REPLICATES
+) -> list[WorkloadStats]:
+    """`stats` from columns that are measured already; `seed` and `replicates` are for intervals."""
     counts = _Counts(trace)
     return [
-        _one_workload(name, code, counts, columns.of_workload(name), seed)
+        _one_workload(name, code, counts, columns.of_workload(name), seed, replicates)
         for code, name in enumerate(counts.names)
     ]
 
@@ -229,7 +231,7 @@ class _Counts:
 
 
 def _one_workload(
-    name: str, code: int, counts: _Counts, columns: SegmentColumns, seed: int
+    name: str, code: int, counts: _Counts, columns: SegmentColumns, seed: int, replicates: int
 ) -> WorkloadStats:
     of_class = {kind: columns.of_class(kind) for kind in columns.classes()}
     pairs = [pair for pair in PAIRS if pair[0] in of_class and pair[1] in of_class]
@@ -261,7 +263,7 @@ def _one_workload(
             pair_name(pair): _median_ratio(of_class[pair[0]], of_class[pair[1]]) for pair in pairs
         },
         separability={
-            pair_name(pair): _separability(of_class[pair[0]], of_class[pair[1]], seed)
+            pair_name(pair): _separability(of_class[pair[0]], of_class[pair[1]], seed, replicates)
             for pair in pairs
         },
         rho_overlap=_rho_overlap(lead, worker),
@@ -304,11 +306,14 @@ def _median_ratio(longer: SegmentColumns, shorter: SegmentColumns) -> float | No
     return median(longer.t_norm_s) / below if below > 0 else None
 
 
-def _separability(longer: SegmentColumns, shorter: SegmentColumns, seed: int) -> Separability:
+def _separability(
+    longer: SegmentColumns, shorter: SegmentColumns, seed: int, replicates: int
+) -> Separability:
     value = separability(longer.t_norm_s, shorter.t_norm_s)
     interval = separability_interval(
-        longer.t_norm_s, longer.session, shorter.t_norm_s, shorter.session, seed=seed
-    )
+        longer.t_norm_s, longer.session, shorter.t_norm_s, shorter.session,
+        seed=seed, replicates=replicates,
+    )  # fmt: skip
     low, high = interval or (None, None)
     return Separability(value, low, high)
 

@@ -18,7 +18,7 @@ def reproduce(
             metavar="N,N",
             group=INPUT,
             negative="",
-            help="Numbers of figures: 4, 5, 6. [default: all figures and tables]",
+            help="Numbers of figures: 4, 5, 6, 7, 9, 10, 11, 12. [default: all figures and tables]",
         ),
     ] = None,
     table: Annotated[
@@ -28,7 +28,9 @@ def reproduce(
     seed: Annotated[
         int,
         Parameter(
-            metavar="N", group=MEASUREMENT, help="Seed of the reference clock's drawn delays."
+            metavar="N",
+            group=MEASUREMENT,
+            help="Seed of the reference clock's drawn delays; the replays take the next number.",
         ),
     ] = 0,
     quick: Annotated[
@@ -37,16 +39,25 @@ def reproduce(
             group=MEASUREMENT,
             negative="",
             show_default=False,
-            help="A shorter measurement; refused where none of the figures has one.",
+            help="The same table from shorter measurements, in seconds.",
         ),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        Parameter(
+            metavar="N",
+            group=MEASUREMENT,
+            show_default=False,
+            help="Threads of this process; changes no result. [default: cores]",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         Parameter(
             ("--output", "-o"),
             metavar="DIR",
             group=OUTPUT,
-            help="Write comparison.json, .parquet and .md, and figures, into a folder.",
+            help="Write the comparison, all runs, and the figures into a folder.",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -56,6 +67,6 @@ def reproduce(
     from lachesis.cli.reproduce_job import execute_reproduce
 
     execute_reproduce(
-        figures=figure or [], tables=table or [], seed=seed, quick=quick, output=output,
+        figures=figure or [], tables=table or [], seed=seed, quick=quick, jobs=jobs, output=output,
         quiet=quiet,
     )  # fmt: skip

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
 
-from lachesis.characterise.segments import SegmentColumns
+from lachesis.cli.sweep_progress import sweep_progress
 from lachesis.cli.terminal import console
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.presets import load_latency
-from lachesis.report.characterisation_plot import draw_figures
 from lachesis.report.comparison_table import comparison_page, print_comparison
-from lachesis.reproduce import Evidence, Row, choose, compare
+from lachesis.reproduce import (
+    FULL,
+    QUICK,
+    Background,
+    Evidence,
+    Published,
+    Row,
+    cells_of,
+    choose,
+    compare,
+    simulated,
+)
 from lachesis.reproduce.comparison import write_json_rows, write_parquet_rows
 from lachesis.results.files import write_text
-from lachesis.results.folders import check_folder, make_folder
+from lachesis.results.folders import check_folder, replaced_folder
 
 
 def execute_reproduce(
@@ -26,10 +38,11 @@ def execute_reproduce(
     tables: Sequence[str],
     seed: int,
     quick: bool,
+    jobs: int | None,
     output: str | None,
     quiet: bool,
 ) -> None:
-    """Measure, compare, write and print.
+    """Measure, simulate, compare, write and print.
 
     Raises:
         InputError: an unknown figure, an option without effect, or no place to write.
@@ -37,33 +50,67 @@ def execute_reproduce(
     chosen = choose(_numbers(figures), _numbers(tables), quick=quick)
     if seed < 0:
         raise InputError("must be 0 or more", field="--seed", value=seed)
+    if jobs is not None and jobs < 1:
+        raise InputError("must be at least 1", field="--jobs", value=jobs)
     if output is not None:
         check_folder(output)
-    with waiting("measuring the corpora", quiet=quiet) as say:
-        evidence = Evidence(load_latency(), seed, say)
+    with _folder(output) as folder:
+        evidence = Evidence(load_latency(), seed, quick=quick)
+        _gather(chosen, evidence, folder, jobs=jobs, quiet=quiet)
         rows = compare(chosen, evidence)
         if output is not None:
-            say("writing the comparison")
-            draws = any(published.kind == "figure" for published in chosen)
-            _write(rows, evidence, output, draws=draws)
+            with waiting("writing the comparison", quiet=quiet):
+                _write(rows, chosen, evidence, folder)
     if quiet:
         return
     screen = console()
-    print_comparison(screen, rows)
+    print_comparison(screen, rows, quick=quick)
     if output is not None:
-        screen.print(Text(f"Wrote {output}/comparison.json, .parquet and .md."))
+        screen.print(Text(f"Wrote {output}/comparison.json, .parquet and .md, and the figures."))
 
 
-def _write(rows: Sequence[Row], evidence: Evidence, output: str, *, draws: bool) -> None:
-    folder = make_folder(output)
-    drawn: list[str] = []
-    if draws:
-        names = evidence.measured()
-        columns = SegmentColumns.concatenated([evidence.columns(name) for name in names])
-        drawn = draw_figures(columns, [evidence.stats(name) for name in names], folder).files
+@contextmanager
+def _folder(output: str | None) -> Iterator[Path]:
+    """Where results go: a folder that takes its place when all is done, or one that goes away."""
+    if output is not None:
+        with replaced_folder(output) as folder:
+            yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="lachesis-") as name:
+        yield Path(name)
+
+
+def _gather(
+    chosen: Sequence[Published],
+    evidence: Evidence,
+    folder: Path,
+    *,
+    jobs: int | None,
+    quiet: bool,
+) -> None:
+    """Measure the corpora, and run what the figures need beside that."""
+    measuring = Background(chosen, evidence)
+    if cells := cells_of(chosen):
+        with sweep_progress(quiet=quiet) as watcher:
+            evidence.runs = simulated(
+                cells, folder, QUICK if evidence.quick else FULL, seed=evidence.seed + 1,
+                jobs=jobs, watcher=watcher,
+            )  # fmt: skip
+    with waiting("measuring the corpora", quiet=quiet):
+        measuring.finish()
+
+
+def _write(
+    rows: Sequence[Row], chosen: Sequence[Published], evidence: Evidence, folder: Path
+) -> None:
+    # Only who asks for files needs matplotlib.
+    from lachesis.report.paper_figures import draw_paper_figures
+
+    numbers = [published.number for published in chosen if published.kind == "figure"]
+    drawn = draw_paper_figures(numbers, evidence, folder)
     write_json_rows(rows, folder / "comparison.json")
     write_parquet_rows(rows, evidence, folder / "comparison.parquet")
-    page = comparison_page(rows, seed=evidence.seed, figures=[Path(path).name for path in drawn])
+    page = comparison_page(rows, seed=evidence.seed, figures=drawn, quick=evidence.quick)
     write_text(folder / "comparison.md", page)
 
 

@@ -115,6 +115,7 @@ def evaluate(
     alpha: float = ALPHA,
     latency: LatencyPreset | None = None,
     seed: int = 0,
+    replicates: int = REPLICATES,
 ) -> Evaluation:
     """Score every worker by a model that never saw its session, and say how well.
 
@@ -127,6 +128,7 @@ def evaluate(
         alpha: the penalty of a kind.
         latency: of the reference clock; the paper's by default.
         seed: of the delays that the trace leaves open, and of the bootstrap.
+        replicates: of the bootstrap.
 
     Raises:
         InputError: no worker to evaluate on; whatever `out_of_fold.segment_scores` raises.
@@ -142,7 +144,7 @@ def evaluate(
         raise InputError("holds no worker to evaluate on", path=trace.source)
     if isinstance(predictor, Kind):
         scores = worker_scores(table, predictor, alpha=alpha, source=trace.source)
-        return evaluate_scores(table, scores, str(predictor), seed=seed)
+        return evaluate_scores(table, scores, str(predictor), seed=seed, replicates=replicates)
     seen = set(predictor.trained_on.sessions)
     digests = np.array([digest in seen for digest in table.session_digests])
     rows = np.flatnonzero(~digests[table.session])
@@ -153,7 +155,9 @@ def evaluate(
             path=trace.source,
         )
     scores = predictor.score(table.records)
-    return evaluate_scores(table, scores, str(predictor.kind), rows=rows, seed=seed)
+    return evaluate_scores(
+        table, scores, str(predictor.kind), rows=rows, seed=seed, replicates=replicates
+    )
 
 
 def evaluate_scores(
@@ -163,6 +167,7 @@ def evaluate_scores(
     *,
     rows: Rows | None = None,
     seed: int = 0,
+    replicates: int = REPLICATES,
 ) -> Evaluation:
     """Say how well scores order the workers of a table.
 
@@ -172,6 +177,7 @@ def evaluate_scores(
         kind: what made them, as it is reported.
         rows: the rows to look at; all by default, at least one.
         seed: of the bootstrap.
+        replicates: of the bootstrap.
     """
     rows = np.arange(len(table)) if rows is None else rows
     lifetime_s, scores = table.lifetime_s[rows], scores[rows]
@@ -179,11 +185,11 @@ def evaluate_scores(
     by_workload = {}
     for name in np.unique(workload).tolist():
         own = workload == name
-        by_workload[name] = _order(lifetime_s[own], scores[own], session[own], seed)
+        by_workload[name] = _order(lifetime_s[own], scores[own], session[own], seed, replicates)
     quarters = _quarters(lifetime_s, scores)
     return Evaluation(
         kind=kind,
-        order=_order(lifetime_s, scores, session, seed),
+        order=_order(lifetime_s, scores, session, seed, replicates),
         by_workload=by_workload,
         top_k={
             fraction: (select(lifetime_s, scores, fraction), select_at_random(len(rows), fraction))
@@ -198,18 +204,20 @@ def evaluate_scores(
     )
 
 
-def _order(lifetime_s: Floats, scores: Floats, session: Ints, seed: int) -> Order:
+def _order(lifetime_s: Floats, scores: Floats, session: Ints, seed: int, replicates: int) -> Order:
     tau = kendall_tau(lifetime_s, scores)
     return Order(
         workers=len(scores),
         sessions=len(np.unique(session)),
         kendall_tau=tau,
-        kendall_tau_ci95=None if tau is None else _interval(lifetime_s, scores, session, seed),
+        kendall_tau_ci95=None
+        if tau is None
+        else _interval(lifetime_s, scores, session, seed, replicates),
     )
 
 
 def _interval(
-    lifetime_s: Floats, scores: Floats, session: Ints, seed: int
+    lifetime_s: Floats, scores: Floats, session: Ints, seed: int, replicates: int
 ) -> tuple[float, float] | None:
     """Percentiles 2.5 and 97.5 of tau over sessions drawn with replacement."""
     names, codes = np.unique(session, return_inverse=True)
@@ -219,7 +227,7 @@ def _interval(
     members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     rng = np.random.default_rng(seed)
     found = []
-    for _ in range(REPLICATES):
+    for _ in range(replicates):
         drawn = np.concatenate([members[one] for one in rng.integers(len(names), size=len(names))])
         tau = kendall_tau(lifetime_s[drawn], scores[drawn])
         if tau is not None:

@@ -16,6 +16,7 @@ ReadPath = Literal["pooled", "per-tier"]
 Landing = Literal["async", "sync"]
 TurnEnd = Literal["last-output", "next-message"]
 ChunkReads = Literal["last-window", "aligned"]
+WindowedReads = Literal["window", "full"]
 
 
 class NodePreset(Preset, frozen=True, kw_only=True):
@@ -32,6 +33,8 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     what it carries forward is written: at its ``last-output``, or at the ``next-message``.
     `chunk_reads` says whether layers with chunked attention read the ``last-window`` of tokens, or
     back to the start of the current chunk only (``aligned``: c mod window of a context of c).
+    `windowed_reads` says whether layers with a window read no more than it (``window``), or the
+    whole context as all others do (``full``: what a simulator without windows prices).
     `duty_cycle` is the share of time in which the node serves at the rate that is measured; in the
     rest it writes nothing. It changes device-years alone.
     """
@@ -45,6 +48,7 @@ class NodePreset(Preset, frozen=True, kw_only=True):
     landing: Landing
     turn_end: TurnEnd
     chunk_reads: ChunkReads
+    windowed_reads: WindowedReads
     duty_cycle: Efficiency
 
 

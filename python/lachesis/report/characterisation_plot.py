@@ -43,7 +43,7 @@ _CLASS_STYLES: dict[SegmentClass, tuple[str, Any]] = {
 _WORKLOAD_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
 _MARKERS = "os^DvPX"
 _INK = "#222222"
-_STYLE = {"font.size": 10, "axes.titlesize": 10, "axes.titleweight": "bold", "svg.hashsalt": "l"}
+STYLE = {"font.size": 10, "axes.titlesize": 10, "axes.titleweight": "bold", "svg.hashsalt": "l"}
 
 _Draw = Callable[[SegmentColumns, Sequence[WorkloadStats]], "Figure | None"]
 
@@ -74,13 +74,13 @@ def draw_figures(
     shown = sorted(stats, key=lambda each: (-each.requests, each.workload))[:WORKLOADS_MAX]
     shown.sort(key=lambda each: each.workload)
     figures: list[tuple[str, _Draw, str]] = [
-        ("lifetimes", _lifetimes, "there is no segment but prompts"),
-        ("read_write_ratios", _ratios, "there is no segment but prompts"),
-        ("tokens_per_turn", _tokens_per_turn, "no reasoning is stripped at a turn's end"),
-        ("workers", _workers, "there are no workers"),
+        ("lifetimes", lifetimes_figure, "there is no segment but prompts"),
+        ("read_write_ratios", ratios_figure, "there is no segment but prompts"),
+        ("tokens_per_turn", tokens_per_turn_figure, "no reasoning is stripped at a turn's end"),
+        ("workers", workers_figure, "there are no workers"),
     ]
     drawn = Drawn([], [])
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for name, draw, lacking in figures:
             figure = draw(columns, shown)
             if figure is None:
@@ -96,7 +96,8 @@ def draw_figures(
     return drawn
 
 
-def _lifetimes(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+def lifetimes_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+    """Distributions of T_norm by class, a panel a workload."""
     return _distributions(
         columns,
         stats,
@@ -106,7 +107,8 @@ def _lifetimes(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figur
     )
 
 
-def _ratios(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+def ratios_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+    """Distributions of reads per token written by class, a panel a workload."""
     return _distributions(
         columns,
         stats,
@@ -150,7 +152,9 @@ def _distributions(
     return figure
 
 
-def _tokens_per_turn(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+def tokens_per_turn_figure(
+    columns: SegmentColumns, stats: Sequence[WorkloadStats]
+) -> Figure | None:
     """Boxes of the tokens that a turn writes, with median and mean written out."""
     shown = [
         each for each in stats if all(str(kind) in each.tokens_per_turn for kind in TURN_CLASSES)
@@ -190,7 +194,7 @@ def _tokens_per_turn(columns: SegmentColumns, stats: Sequence[WorkloadStats]) ->
     return figure
 
 
-def _workers(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
+def workers_figure(columns: SegmentColumns, stats: Sequence[WorkloadStats]) -> Figure | None:
     """On the left the spread of worker lifetimes, on the right lifetime against writes."""
     from matplotlib.figure import Figure
 

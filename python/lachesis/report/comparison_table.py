@@ -12,27 +12,38 @@ from rich.text import Text
 from lachesis import __version__
 from lachesis.reproduce.row import Row
 
+QUICK_NOTE = (
+    "Measured at the lower precision of --quick: runs of half a turnover of the sessions, "
+    "too short to tell their own error, so that figures of runs have no interval. "
+    "docs/reproduction.md says how far they lie from full precision."
+)
 
-def print_comparison(console: Console, rows: Sequence[Row]) -> None:
+
+def print_comparison(console: Console, rows: Sequence[Row], *, quick: bool = False) -> None:
     """Print every row, grouped by figure and statistic, and how many hold."""
     for claim, group in groupby(rows, key=lambda row: row.claim):
         console.print(Text(f"{claim.figure}: {claim.statistic}", style="bold"))
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-        table.add_column(width=22, no_wrap=True, overflow="ellipsis")
-        for width in (14, 12, 9):
+        table.add_column(width=24, no_wrap=True, overflow="ellipsis")
+        for width in (14, 9, 13, 7):
             table.add_column(width=width, justify="right", no_wrap=True)
         table.add_column(no_wrap=True)
-        table.add_row(*(Text(word, style="dim") for word in ("", "published", "ours", "off", "")))
+        table.add_row(
+            *(Text(word, style="dim") for word in ("", "published", "ours", "95 %", "off", ""))
+        )
         for row in group:
             table.add_row(
                 row.subject,
                 published_text(row),
                 number_text(row.ours),
+                interval_text(row),
                 deviation_text(row),
                 Text("met", style="green") if row.within else Text("missed", style="bold red"),
             )
         console.print(table)
         console.print()
+    if quick:
+        console.print(Text(QUICK_NOTE))
     for sentence in summary(rows):
         console.print(Text(sentence))
 
@@ -41,6 +52,15 @@ def summary(rows: Sequence[Row]) -> list[str]:
     """How many rows hold, and each that does not, with what is known of it."""
     missed = [row for row in rows if not row.within]
     said = [f"{len(rows) - len(missed):,} of {len(rows):,} published figures are met."]
+    by_figure: dict[str, list[Row]] = {}
+    for row in rows:
+        by_figure.setdefault(row.claim.figure.partition("(")[0], []).append(row)
+    if len(by_figure) > 1:
+        counts = (
+            f"{figure}: {sum(row.within for row in group)} of {len(group)}"
+            for figure, group in by_figure.items()
+        )
+        said.append(f"{'; '.join(counts)}.")
     for row in missed:
         note = f" ({row.note})" if row.note else ""
         said.append(
@@ -50,13 +70,16 @@ def summary(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def comparison_page(rows: Sequence[Row], *, seed: int, figures: Sequence[str]) -> str:
+def comparison_page(
+    rows: Sequence[Row], *, seed: int, figures: Sequence[str], quick: bool = False
+) -> str:
     """The comparison as Markdown.
 
     Args:
         rows: all of them.
         seed: of the measurement.
         figures: names of image files beside the page, in the order in which they are shown.
+        quick: whether it was measured at the lower precision.
     """
     lines = [
         "# Published against ours",
@@ -65,6 +88,7 @@ def comparison_page(rows: Sequence[Row], *, seed: int, figures: Sequence[str]) -
         "corpora, which are synthetic and fitted to these very figures; agreement says that the "
         "fit holds, not that the corpora are the paper's traces.",
         "",
+        *([QUICK_NOTE, ""] if quick else []),
         *(f"{sentence}  " for sentence in summary(rows)),
     ]
     for figure, of_figure in groupby(rows, key=lambda row: row.claim.figure):
@@ -72,13 +96,13 @@ def comparison_page(rows: Sequence[Row], *, seed: int, figures: Sequence[str]) -
         for claim, group in groupby(of_figure, key=lambda row: row.claim):
             lines += [
                 "", f"**{claim.statistic}** ({claim.source})", "",
-                "| | published | ours | off | | |", "|---|--:|--:|--:|---|---|",
+                "| | published | ours | 95 % | off | | |", "|---|--:|--:|--:|--:|---|---|",
             ]  # fmt: skip
             for row in group:
                 mark = "met" if row.within else "**missed**"
                 lines.append(
                     f"| {row.subject} | {published_text(row)} | {number_text(row.ours)} | "
-                    f"{deviation_text(row)} | {mark} | {row.note} |"
+                    f"{interval_text(row)} | {deviation_text(row)} | {mark} | {row.note} |"
                 )
     if figures:
         lines += ["", "## Figures", ""]
@@ -111,8 +135,24 @@ def number_text(value: float) -> str:
     return f"{value:.3g}"
 
 
+def interval_text(row: Row) -> str:
+    """The ends of the 95 % interval; empty where there is none, or no width.
+
+    Example:
+        >>> from lachesis.reproduce.claims import evaluated_row
+        >>> from lachesis.reproduce.row import Claim
+        >>> from lachesis.reproduce.runs import Measured
+        >>> claim = Claim("Figure 9", "gain", "Section 5.3", decimals=2)
+        >>> interval_text(evaluated_row(claim, "lowest", ("w",), 1.5, Measured(1.4, 0.02), 0.1))
+        '1.37–1.43'
+    """
+    if row.interval is None or row.interval[0] == row.interval[1]:
+        return ""
+    return "–".join(number_text(end) for end in row.interval)
+
+
 def deviation_text(row: Row) -> str:
     """How far off, as a percentage; a range that holds has none."""
     if isinstance(row.published, tuple) and row.within:
         return "inside"
-    return "0" if row.deviation == 0 else f"{row.deviation:+.2%}"
+    return "0" if row.deviation == 0 else f"{row.deviation:+.1%}"

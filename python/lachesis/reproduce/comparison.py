@@ -16,7 +16,7 @@ from lachesis.results.files import replaced, write_text
 
 _SCHEMA = pa.schema(
     [
-        pa.field(name, kind, nullable=False)
+        pa.field(name, kind, nullable=name in ("ours_low", "ours_high"))
         for name, kind in (
             ("figure", pa.string()),
             ("name", pa.string()),
@@ -24,6 +24,8 @@ _SCHEMA = pa.schema(
             ("published_low", pa.float64()),
             ("published_high", pa.float64()),
             ("ours", pa.float64()),
+            ("ours_low", pa.float64()),
+            ("ours_high", pa.float64()),
             ("deviation", pa.float64()),
             ("within", pa.bool_()),
             ("tolerance", pa.float64()),
@@ -68,10 +70,13 @@ def comparison_table(rows: Sequence[Row], evidence: Evidence) -> pa.Table:
     for row in rows:
         record = row.to_json()
         published = record.pop("published")
+        ours_low, ours_high = record.pop("ours_ci95") or (None, None)
         low, high = published if isinstance(published, list) else (published, published)
         record |= {
             "published_low": low,
             "published_high": high,
+            "ours_low": ours_low,
+            "ours_high": ours_high,
             "config_sha256": config_sha256,
             "trace_sha256": evidence.trace_sha256(row.workloads),
             "seed": evidence.seed,

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lachesis.errors import InputError
-from lachesis.reproduce import characterisation
+from lachesis.reproduce import characterisation, evaluation
+from lachesis.reproduce.cells import (
+    Cell,
+    composition_cells,
+    multi_agent_cells,
+    single_agent_cells,
+    single_agent_composition_cells,
+)
 from lachesis.reproduce.evidence import Evidence
 from lachesis.reproduce.row import Row
 
@@ -19,14 +26,16 @@ class Published:
         kind, number: ``figure`` and ``4``.
         title: what it shows.
         compare: from measurements to rows.
-        quick_saves: whether a shorter measurement is to be had, and worth it.
+        cells: simulated for it; none for what is measured of the corpora alone.
+        quick_saves: whether a lower precision changes it.
     """
 
     kind: str
     number: str
     title: str
     compare: Callable[[Evidence], list[Row]]
-    quick_saves: bool = False
+    cells: Callable[[], list[Cell]] = list
+    quick_saves: bool = True
 
     @property
     def name(self) -> str:
@@ -35,11 +44,34 @@ class Published:
 
 
 _ALL = (
-    Published("table", "3", "Corpus scale per workload", characterisation.table_3),
+    Published("table", "3", "Corpus scale per workload", characterisation.table_3,
+              quick_saves=False),
     Published("figure", "4", "Temporal axis: lifetimes and writes", characterisation.figure_4),
     Published("figure", "5", "Structural axis: lifetimes and reuse", characterisation.figure_5),
-    Published("figure", "6", "Worker heterogeneity", characterisation.figure_6),
-)
+    Published("figure", "6", "Worker heterogeneity", characterisation.figure_6,
+              quick_saves=False),
+    Published(
+        "figure", "7", "Spawn-time lifetime prediction",
+        lambda evidence: evaluation.figure_7(evidence.predictor().evaluation),
+    ),
+    Published(
+        "figure", "9", "Device-years, multi-agent",
+        lambda evidence: evaluation.simulated_rows("9", evidence.runs), multi_agent_cells,
+    ),
+    Published(
+        "figure", "10", "Write composition, multi-agent",
+        lambda evidence: evaluation.simulated_rows("10", evidence.runs), composition_cells,
+    ),
+    Published(
+        "figure", "11", "Device-years, single agent",
+        lambda evidence: evaluation.simulated_rows("11", evidence.runs), single_agent_cells,
+    ),
+    Published(
+        "figure", "12", "Write composition, single agent",
+        lambda evidence: evaluation.simulated_rows("12", evidence.runs),
+        single_agent_composition_cells,
+    ),
+)  # fmt: skip
 
 
 def names(kind: str) -> list[str]:
@@ -47,7 +79,7 @@ def names(kind: str) -> list[str]:
 
     Example:
         >>> names("table"), names("figure")
-        (['3'], ['4', '5', '6'])
+        (['3'], ['4', '5', '6', '7', '9', '10', '11', '12'])
     """
     return [each.number for each in _ALL if each.kind == kind]
 
@@ -79,6 +111,20 @@ def choose(
     return chosen
 
 
+def cells_of(chosen: Sequence[Published]) -> list[Cell]:
+    """Every cell that the chosen figures need, once, in the order of the figures.
+
+    Example:
+        >>> len(cells_of(choose())), len(cells_of(choose(["10"])))
+        (60, 10)
+    """
+    return list(dict.fromkeys(cell for published in chosen for cell in published.cells()))
+
+
 def compare(chosen: Sequence[Published], evidence: Evidence) -> list[Row]:
-    """All rows of the chosen figures, in their order."""
-    return [row for published in chosen for row in published.compare(evidence)]
+    """All rows of the chosen figures, in their order, then what is stated of several at once."""
+    rows = [row for published in chosen for row in published.compare(evidence)]
+    figures = [published.number for published in chosen if published.kind == "figure"]
+    if cells_of(chosen):
+        rows += evaluation.rows_over_figures(figures, evidence.runs)
+    return rows

@@ -40,6 +40,7 @@ class Row:
         within: whether that is close enough.
         tolerance: the largest deviation that is.
         note: what else a reader should know; empty mostly.
+        interval: the 95 % interval of `ours`, where there is one.
     """
 
     claim: Claim
@@ -51,6 +52,7 @@ class Row:
     within: bool
     tolerance: float
     note: str = ""
+    interval: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -66,6 +68,7 @@ class Row:
             "workloads": list(self.workloads),
             "published": list(published) if isinstance(published, tuple) else published,
             "ours": self.ours,
+            "ours_ci95": None if self.interval is None else list(self.interval),
             "deviation": self.deviation,
             "within": self.within,
             "tolerance": self.tolerance,

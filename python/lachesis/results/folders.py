@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lachesis.errors import InputError
@@ -36,3 +39,34 @@ def make_folder(path: str | Path) -> Path:
     except OSError as fault:
         raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
     return place
+
+
+@contextmanager
+def replaced_folder(path: str | Path) -> Iterator[Path]:
+    """A folder to fill in place of `path`; what is in it takes its place when the block ends well.
+
+    A reader never sees half of it, and an error or an interrupt leaves what was there. Other files
+    of a folder that was there stay.
+
+    Raises:
+        InputError: the place cannot be written.
+    """
+    check_folder(path)
+    place = Path(path).resolve()
+    scratch = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        yield scratch
+        if not place.exists():
+            scratch.rename(place)
+            return
+        for entry in sorted(scratch.iterdir()):
+            taken = place / entry.name
+            if taken.is_dir():
+                shutil.rmtree(taken)
+            entry.replace(taken)
+    except OSError as fault:
+        raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

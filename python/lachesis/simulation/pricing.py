@@ -83,7 +83,7 @@ def _group_shape(model: ModelPreset, group: LayerGroup, settings: Settings) -> d
         "kv_heads": float(group.kv_heads),
         "head_dim": float(group.head_dim),
         "kv_projections": 2.0 if group.value_projection else 1.0,
-        "window": group.window or 0,
+        "window": 0 if settings.node.windowed_reads == "full" else group.window or 0,
         "window_kind": "chunked" if chunk_aligned else "sliding",
         "latent": latent,
     }

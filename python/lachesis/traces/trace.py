@@ -40,6 +40,7 @@ class Trace:
     """
 
     __slots__ = (
+        "_session_digests",
         "_sha256",
         "quality",
         "requests",
@@ -72,6 +73,7 @@ class Trace:
         self.tokenizer = tokenizer
         self.quality = Quality() if quality is None else quality
         self._sha256: str | None = None
+        self._session_digests: dict[str, bytes] | None = None
         for name, schema in TABLES.items():
             table = getattr(self, name)
             if not table.schema.equals(schema):
@@ -271,6 +273,8 @@ def unique_name(name: str, taken: Counter[str]) -> str:
 def session_digests(trace: Trace) -> dict[str, bytes]:
     """A SHA-256 digest of each session's rows in all five tables, names and sources left out.
 
+    Computed once a trace.
+
     Example:
         >>> from lachesis.traces.builder import TraceBuilder
         >>> def one(name):
@@ -281,6 +285,12 @@ def session_digests(trace: Trace) -> dict[str, bytes]:
         >>> one("a").sha256 == one("b").sha256
         True
     """
+    if trace._session_digests is None:
+        trace._session_digests = _session_digests(trace)
+    return trace._session_digests
+
+
+def _session_digests(trace: Trace) -> dict[str, bytes]:
     names: list[str] = trace.sessions["session"].to_pylist()
     digests = {name: sha256() for name in names}
     left_out = {"session", "source"}

@@ -10,7 +10,7 @@ from rich.console import Console
 from lachesis.errors import InputError
 from lachesis.presets import load_latency
 from lachesis.report.comparison_table import comparison_page, print_comparison, summary
-from lachesis.reproduce import Evidence, choose, compare, names
+from lachesis.reproduce import Evidence, cells_of, choose, compare, names
 from lachesis.reproduce.comparison import write_json_rows, write_parquet_rows
 from lachesis.reproduce.published import characterisation
 from lachesis.traces.generator import published, specification
@@ -37,7 +37,7 @@ def evidence():
 
 @pytest.fixture(scope="module")
 def rows(evidence):
-    return compare(choose(), evidence)
+    return compare(choose(["4", "5", "6"], ["3"]), evidence)
 
 
 def test_the_published_table_is_the_one_that_the_corpora_are_built_to():
@@ -94,19 +94,21 @@ def test_every_workload_is_compared_in_every_range(rows):
 
 
 def test_figures_are_chosen_by_number_in_the_papers_order():
-    assert names("figure") == ["4", "5", "6"]
+    assert names("figure") == ["4", "5", "6", "7", "9", "10", "11", "12"]
     assert [each.name for each in choose(["5", "4"], ["3"])] == ["Table 3", "Figure 4", "Figure 5"]
-    assert [each.name for each in choose()] == ["Table 3", "Figure 4", "Figure 5", "Figure 6"]
+    assert [each.name for each in choose()] == [
+        "Table 3", *(f"Figure {number}" for number in names("figure"))
+    ]  # fmt: skip
     assert [each.name for each in choose(tables=["3"])] == ["Table 3"]
 
 
 def test_what_is_not_there_or_changes_nothing_is_refused():
-    with pytest.raises(InputError, match="--figure = 7, must be one of 4, 5, 6"):
-        choose(["7"])
+    with pytest.raises(InputError, match="--figure = 8, must be one of 4, 5, 6, 7, 9"):
+        choose(["8"])
     with pytest.raises(InputError, match="--table = 1, must be one of 3"):
         choose(tables=["1"])
-    with pytest.raises(InputError, match="--quick, changes nothing about Figure 4"):
-        choose(["4"], quick=True)
+    with pytest.raises(InputError, match="--quick, changes nothing about Table 3, Figure 6"):
+        choose(["6"], ["3"], quick=True)
 
 
 def test_another_seed_moves_lifetimes_and_no_tokens(evidence):
@@ -154,3 +156,30 @@ def test_the_page_says_that_the_corpora_are_synthetic(rows):
     assert page.count("**missed**") == len(MISSED)
     for line in summary(rows):
         assert line in page
+
+
+def test_quick_shortens_intervals_and_moves_no_value(evidence):
+    quick = Evidence(load_latency(), quick=True)
+    chosen = choose(["5"])
+    for ours, theirs in zip(compare(chosen, evidence), compare(chosen, quick), strict=True):
+        assert (ours.name, ours.ours) == (theirs.name, theirs.ours)
+    assert evidence.config_sha256() != quick.config_sha256()
+
+
+def test_figure_7_is_met_by_the_predictor():
+    evidence = Evidence(load_latency(), quick=True)
+    rows = compare(choose(["7"]), evidence)
+    assert [row.claim.figure for row in rows] == [
+        "Figure 7", "Figure 7(b)", "Figure 7(b)", "Figure 7(a)"
+    ]  # fmt: skip
+    assert all(row.within for row in rows)
+    low, high = rows[0].interval
+    assert low < rows[0].ours < high
+    assert high - low < 0.1
+
+
+def test_cells_of_figures_are_run_once():
+    assert len(cells_of(choose(["9"]))) == 40
+    assert len(cells_of(choose(["9", "10"]))) == 40
+    assert len(cells_of(choose(["12"]))) == 10
+    assert cells_of(choose(["7"], ["3"])) == []

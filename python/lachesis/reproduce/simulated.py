@@ -1,0 +1,122 @@
+"""Runs the cells of the evaluation's figures as a sweep, at full or at lower precision."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from lachesis.errors import InternalError
+from lachesis.reproduce.cells import Cell
+from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
+from lachesis.reproduce.published_evaluation import evaluation
+from lachesis.reproduce.runs import Runs
+from lachesis.results.directory import read_runs
+from lachesis.simulation import Stopping
+from lachesis.sweeps import Specification, SweepWatcher, sweep
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How long runs and searches are; the same for every cell.
+
+    Attributes:
+        half_width: asked of the 95 % interval of device-years, relative.
+        turnovers: of the live sessions, at which a run ends anyway.
+        load: how loads are measured.
+        stopping: a fixed length of the runs instead, below what settling takes.
+    """
+
+    half_width: str
+    turnovers: float
+    load: LoadMeasurement
+    stopping: Stopping | None = None
+
+
+FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
+QUICK = Precision(
+    "15%", 1.0,
+    LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75, extremes=True),
+    Stopping(turnovers=0.4, warm_up_turnovers=0.8, fixed=True),
+)  # fmt: skip
+
+
+def simulated(
+    cells: Sequence[Cell],
+    folder: Path,
+    precision: Precision,
+    *,
+    seed: int,
+    jobs: int | None = None,
+    watcher: SweepWatcher | None = None,
+) -> Runs:
+    """Run every cell under its policies and leave a directory of results.
+
+    Args:
+        cells: which; each once.
+        folder: made if it is not there; empty.
+        precision: of runs and searches.
+        seed: of the replays.
+        jobs: threads; as many as there are cores if None. They change no result.
+        watcher: hears about progress.
+
+    Raises:
+        InputError: the folder cannot be written.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    threads = jobs or len(os.sched_getaffinity(0))
+    outcome = sweep(
+        Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
+        folder,
+        with_common_loads(threads, precision.load, precision.stopping),
+        workers=f"{threads} threads, loads found by groups of cells",
+        watcher=watcher,
+    )
+    if outcome.failures:
+        cell = next(entry for entry in outcome.manifest.cells if entry.failures)
+        raise InternalError(f"{cell.trace} {cell.memory}: {next(iter(cell.failures.values()))}")
+    return Runs(read_runs(folder).to_pylist())
+
+
+def specification(cells: Sequence[Cell], precision: Precision, *, seed: int) -> dict[str, Any]:
+    """The cells as the specification of a sweep: a grid a model, trace and SLO.
+
+    Example:
+        >>> asked = specification([Cell("tau3", "llama-4-maverick", "1/7", "tight")], QUICK, seed=1)
+        >>> asked["run"][0]["memory"], asked["defaults"]["node.landing"]
+        (['1/7'], 'sync')
+    """
+    grids = [
+        {
+            "trace": trace,
+            "model": model,
+            "slo": slo,
+            "memory": [cell.memory for cell in group],
+            "policy": list(policies),
+        }
+        for (trace, model, slo, policies), group in groupby(
+            cells, key=lambda cell: (cell.trace, cell.model, cell.slo, cell.policies)
+        )
+    ]
+    values = {setting.key: _plain(setting.value) for setting in evaluation().settings}
+    return {
+        "title": "The paper's evaluation",
+        "defaults": {
+            "precision": precision.half_width,
+            "turnovers": precision.turnovers,
+            "seed": seed,
+            **values,
+        },
+        "run": grids,
+    }
+
+
+def _plain(value: str) -> str | float:
+    """A number as one, so that the specification reads as a person would write it."""
+    try:
+        return float(value)
+    except ValueError:
+        return value

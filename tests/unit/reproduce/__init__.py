@@ -1,0 +1,1 @@
+"""Tests of the reproduction; a package, so that they share rows of runs made by hand."""
