@@ -34,6 +34,7 @@ def warnings_on(comparison: Comparison, replay: Replay) -> list[str]:
         _load_of_none(comparison, replay),
         _unbounded_load(comparison, replay),
         _slo_missed(comparison, replay),
+        _stuck(replay),
         _not_settled(comparison, replay),
         _small_corpus(comparison, replay),
         _pressed(replay),
@@ -120,9 +121,18 @@ def _slo_missed(comparison: Comparison, replay: Replay) -> str:
     return f"misses the SLO at this load: {' and '.join(told)} (1 % may){why}"
 
 
+def _stuck(replay: Replay) -> str:
+    if not replay.measured["stuck"]:
+        return ""
+    return (
+        "stuck: memory is full of what live sessions hold, and they end over 32 times as slowly as "
+        "at the SLO's pace; ended early, and no figure of it means much: use a lower --load"
+    )
+
+
 def _not_settled(comparison: Comparison, replay: Replay) -> str:
     measured, stopping = replay.measured, comparison.plan.stopping
-    if measured["settled"]:
+    if measured["settled"] or measured["stuck"]:
         return ""
     if replay.load.kind == "recorded":
         return "not settled: the recording is replayed once, and ends before rates have settled"

@@ -35,11 +35,12 @@ class Replay:
     def meets_slo(self) -> bool:
         """Whether at most 1 % of the requests took longer than the SLO's TTFT, and its TPOT.
 
-        Counted exactly. A run in which no request ended meets nothing.
+        Counted exactly. A run in which no request ended, or that was stuck, meets nothing.
         """
         window = self.measured["window"]
         return bool(
-            window["requests"] > 0
+            not self.measured["stuck"]
+            and window["requests"] > 0
             and window["over_ttft"] * 100 <= window["timed_ttft"]
             and window["over_tpot"] * 100 <= window["timed_tpot"]
         )

@@ -88,8 +88,21 @@ def run_cell(
     failures: dict[str, str] = {}
     compared: list[Comparison] = []
 
+    guesses = Guesses() if guesses is None else guesses
+
     def attempt(policies: Sequence[str]) -> None:
-        compared.append(compare(loaded, cell.plan, policies, cell.load, threads=threads, stop=stop))
+        comparison = compare(
+            loaded,
+            cell.plan,
+            policies,
+            cell.load,
+            threads=threads,
+            search=cell.search,
+            guess=guesses.near(cell),
+            stop=stop,
+        )
+        guesses.found(cell, comparison.searches)
+        compared.append(comparison)
 
     try:
         attempt(cell.policies)

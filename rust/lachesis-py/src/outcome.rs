@@ -76,6 +76,7 @@ pub(crate) fn outcome_to_dict<'py>(py: Python<'py>, outcome: &Outcome) -> PyResu
     dict.set_item("whole", counts(py, &outcome.whole)?)?;
     dict.set_item("window", counts(py, &window.counts)?)?;
     dict.set_item("settled", window.settled)?;
+    dict.set_item("stuck", window.stuck)?;
     dict.set_item("window_start_s", picos_to_seconds(window.start))?;
     dict.set_item("batches", window.batches)?;
     dict.set_item("turnovers", window.turnovers)?;

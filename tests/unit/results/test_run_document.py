@@ -37,7 +37,7 @@ def measured(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     whole = {"time_s": 1600.0, "requests": 900, "reclaimed_blocks": 9}
     base = {
-        "whole": whole, "window": window, "settled": True, "window_start_s": 600.0, "batches": 12,
+        "whole": whole, "window": window, "settled": True, "stuck": False, "window_start_s": 600.0, "batches": 12,
         "turnovers": 5.0, "hbm_tokens_per_s": (1.0, 0.1), "hbf_tokens_per_s": (1.05, 0.0525),
         "ttft_p50_s": 1.1, "ttft_p90_s": 1.2, "ttft_p99_s": 1.9, "tpot_p50_s": 0.04,
         "tpot_p90_s": 0.05, "tpot_p99_s": 0.06, "landing_duty": 0.01, "repeats": 12.3,

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::result::{RequestTimes, Snapshot, Stop, Timeline, TimelineRow, Window};
+use crate::scheduler::Load;
 use crate::units::{PerTier, Picos, SegmentClass, Tier, narrow, picos_to_seconds};
 
 /// How far a run is, told from time to time.
@@ -46,7 +47,12 @@ impl Engine<'_> {
     /// # Errors
     /// `Error::Interrupted` if the observer says so, `Error::SessionTooLarge` and `Error::ClockRange` if the run cannot go on.
     pub fn run(mut self, stop: Stop, observe: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome> {
-        self.recorder.begin(stop);
+        let pace = match self.config.load {
+            Load::Closed { ramp, .. } => ramp,
+            // An open load has no turnover: how many are live is what it tells.
+            Load::Poisson { .. } | Load::Recorded => 0,
+        };
+        self.recorder.begin(stop, pace);
         let mut instants = 0_u32;
         let horizon = stop.horizon();
         self.fire_timers(0)?;

@@ -4,12 +4,15 @@ use crate::result::batches::{Batches, Interval};
 use crate::result::histogram::Histogram;
 use crate::result::snapshot::{RequestTimes, Snapshot};
 use crate::result::stop::Stop;
-use crate::units::{PerTier, Picos, Tier, picos_to_seconds, to_f64};
+use crate::units::{NEVER, PerTier, Picos, Tier, picos_to_seconds, to_f64};
 
 /// At this many batches neighbours are merged in pairs, so that memory does not grow with simulated time.
 const MOST_BATCHES: usize = 32;
 /// Fewer measured batches than this give no interval worth trusting.
 const FEWEST_MEASURED: usize = 8;
+/// A batch that takes so many times as long as at the SLO's pace says that memory is full of what sessions hold, and that hardly any
+/// can go on.
+const STUCK: i128 = 32;
 /// Batches a turnover of the live sessions, at first.
 const BATCHES_PER_TURNOVER: u64 = 4;
 
@@ -18,6 +21,8 @@ const BATCHES_PER_TURNOVER: u64 = 4;
 pub struct Window {
     /// Whether occupancy and write rates had settled and the asked precision was reached.
     pub settled: bool,
+    /// Whether the run ended because hardly any session could go on.
+    pub stuck: bool,
     /// Counts of the window.
     pub counts: Snapshot,
     /// When it starts.
@@ -57,6 +62,9 @@ pub struct Recorder {
     stop: Stop,
     settled_from: Option<usize>,
     was_precise: bool,
+    /// A batch that takes longer is stuck; never where no pace is known.
+    stuck_after: Picos,
+    stuck: bool,
     requests: Option<Vec<RequestTimes>>,
 }
 
@@ -77,13 +85,17 @@ impl Recorder {
             stop: Stop::Drained,
             settled_from: None,
             was_precise: false,
+            stuck_after: NEVER,
+            stuck: false,
             requests: keep_requests.then(Vec::new),
         }
     }
 
-    /// Notes when the run is to end.
-    pub fn begin(&mut self, stop: Stop) {
+    /// Notes when the run is to end, and how long a session takes at the pace of the SLO (0 where that is unknown).
+    pub fn begin(&mut self, stop: Stop, pace: Picos) {
         self.stop = stop;
+        let batch = i128::from(pace) * i128::from(self.batch_sessions) / i128::from(self.load_sessions);
+        self.stuck_after = Picos::try_from(STUCK * batch).ok().filter(|&after| after > 0).unwrap_or(NEVER);
     }
 
     /// Counts so far; the caller fills in what the placement layer counts.
@@ -165,7 +177,14 @@ impl Recorder {
     pub fn batch_is_due(&self, now: Picos) -> bool {
         let since = self.done.last().map_or(0, |batch| batch.end.sessions);
         let horizon = self.stop.horizon();
-        now >= horizon || self.counts.sessions - since >= self.batch_sessions
+        now >= horizon || self.counts.sessions - since >= self.batch_sessions || self.is_stuck(now)
+    }
+
+    /// Whether sessions end far slower than at the SLO's pace, and lose what they hold for lack of memory.
+    fn is_stuck(&self, now: Picos) -> bool {
+        let lost = |counts: &Snapshot| counts.session_losses + counts.preemptions;
+        let (time, before) = self.done.last().map_or((0, 0), |batch| (batch.end.time, lost(&batch.end)));
+        now - time > self.stuck_after && lost(&self.counts) > before
     }
 
     /// Ends a batch; returns whether the run is over. `filled` says whether memory has filled, where that is needed.
@@ -174,6 +193,7 @@ impl Recorder {
         if snapshot.time == last {
             return self.is_at_horizon(&snapshot);
         }
+        self.stuck = self.is_stuck(snapshot.time);
         let next = self.spare.pop().unwrap_or_default();
         let mut batch = std::mem::replace(&mut self.current, next);
         batch.end = snapshot;
@@ -201,6 +221,10 @@ impl Recorder {
                 twice || self.is_at_horizon(&snapshot)
             }
         };
+        if self.stuck {
+            self.settled_from = None;
+        }
+        let over = over || self.stuck;
         if !over && self.done.len() >= MOST_BATCHES {
             self.merge_pairs();
         }
@@ -276,6 +300,7 @@ impl Recorder {
 
     fn merge_pairs(&mut self) {
         self.batch_sessions *= 2;
+        self.stuck_after = self.stuck_after.saturating_mul(2);
         let mut merged = Vec::with_capacity(MOST_BATCHES);
         let mut batches = std::mem::take(&mut self.done).into_iter();
         while let Some(mut first) = batches.next() {
@@ -311,6 +336,7 @@ impl Recorder {
         }
         Window {
             settled,
+            stuck: self.stuck,
             counts,
             start: start.time,
             batches: self.done.len() - from,
