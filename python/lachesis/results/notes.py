@@ -21,6 +21,8 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
         notes.append("no device-years: generated KV never reaches flash")
     elif comparison.plan.settings.memory.hbf_stacks == 0:
         notes.append("no device-years: this memory has no flash")
+    elif replay.measured["stuck"]:
+        notes.append("no device-years: the run was stuck, and wrote next to nothing")
     elif replay.measured["hbf_tokens_per_s"][0] <= 0.0 and not refreshed:
         notes.append("no device-years: nothing was written to flash in the window")
     elif reason := _no_interval(replay):
@@ -126,7 +128,7 @@ def _stuck(replay: Replay) -> str:
         return ""
     return (
         "stuck: memory is full of what live sessions hold, and they end over 32 times as slowly as "
-        "at the SLO's pace; ended early, and no figure of it means much: use a lower --load"
+        "at the SLO's pace; the run ended early: use a lower --load"
     )
 
 

@@ -23,7 +23,8 @@ class FlashWear:
 
     Attributes:
         plan: gives capacity, endurance and duty cycle.
-        wears: whether the policy writes generated KV to flash; without, there are no device-years.
+        wears: whether the policy writes generated KV to flash, in a run that was not stuck; else
+            there are no device-years.
         written_bytes_per_s: KV, while the node serves.
         refresh_bytes_per_s: what refreshing writes, around the clock.
         spread: half of the 95 % interval of `written_bytes_per_s` over its mean.
@@ -70,7 +71,11 @@ def flash_wear(plan: Plan, replay: Replay, written_bytes_per_s: float) -> FlashW
     """
     return FlashWear(
         plan=plan,
-        wears=replay.policy.writes_flash and plan.settings.memory.hbf_stacks > 0,
+        wears=(
+            replay.policy.writes_flash
+            and plan.settings.memory.hbf_stacks > 0
+            and not replay.measured["stuck"]
+        ),
         written_bytes_per_s=written_bytes_per_s,
         refresh_bytes_per_s=refresh_bytes_per_s(
             plan, replay.measured["window"]["blocks_in_use_mean"][1]

@@ -37,7 +37,8 @@ def measured(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     whole = {"time_s": 1600.0, "requests": 900, "reclaimed_blocks": 9}
     base = {
-        "whole": whole, "window": window, "settled": True, "stuck": False, "window_start_s": 600.0, "batches": 12,
+        "whole": whole, "window": window, "settled": True, "stuck": False,
+        "window_start_s": 600.0, "batches": 12,
         "turnovers": 5.0, "hbm_tokens_per_s": (1.0, 0.1), "hbf_tokens_per_s": (1.05, 0.0525),
         "ttft_p50_s": 1.1, "ttft_p90_s": 1.2, "ttft_p99_s": 1.9, "tpot_p50_s": 0.04,
         "tpot_p90_s": 0.05, "tpot_p99_s": 0.06, "landing_duty": 0.01, "repeats": 12.3,
@@ -104,6 +105,18 @@ def test_tokens_become_bytes_and_what_was_written_again_is_among_them(trace: Tra
     assert run["reclaimed_bytes"] == 7 * 16 * BYTES_PER_TOKEN
     assert (run["hbm_occupancy_mean"], run["hbf_occupancy_mean"]) == (0.5, 0.25)
     assert run["hbm_capacity_share"] == 22_888 / (22_888 + 936_837)
+
+
+def test_a_stuck_run_has_no_device_years_and_meets_no_slo(trace: Trace) -> None:
+    stuck = measured(stuck=True, settled=False)
+    first, run = runs_of(
+        comparison(trace, [("hbm-first", measured()), ("lachesis-deterministic", stuck)])
+    )
+    assert first["hbf_lifetime_years"] > 0
+    assert run["hbf_lifetime_years"] is None
+    assert run["gain_over_hbm_first"] is None
+    assert not run["meets_slo"]
+    assert any(warning.startswith("stuck: ") for warning in run["warnings"])
 
 
 def test_a_search_that_found_no_end_says_so(trace: Trace) -> None:
