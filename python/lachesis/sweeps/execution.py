@@ -87,9 +87,15 @@ def run_cell(
     started = time.perf_counter()
     failures: dict[str, str] = {}
     compared: list[Comparison] = []
+    guesses = guesses or Guesses()
 
     def attempt(policies: Sequence[str]) -> None:
-        compared.append(compare(loaded, cell.plan, policies, cell.load, threads=threads, stop=stop))
+        comparison = compare(
+            loaded, cell.plan, policies, cell.load, threads=threads, search=cell.search,
+            guess=guesses.near(cell), stop=stop,
+        )  # fmt: skip
+        guesses.found(cell, comparison.searches)
+        compared.append(comparison)
 
     try:
         attempt(cell.policies)
