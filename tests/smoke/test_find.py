@@ -127,6 +127,15 @@ def test_the_effect_at_the_load_that_the_slo_admits_then(lachesis_here, small_lo
     assert "that the SLO admits then" in said
 
 
+def test_a_change_back_to_what_is_usual_is_one(lachesis_here):
+    answer, _ = asked(
+        lachesis_here, "effect", "tau3-airline", "--load", "8", "--policy", "hbf-only",
+        "--from", "model=qwen3-235b-a22b", "--model", "llama-4-maverick",
+    )  # fmt: skip
+    assert answer["asked"] == {"change": {"model": "llama-4-maverick"}}
+    assert [run["model"] for run in answer["runs"]] == ["qwen3-235b-a22b", "llama-4-maverick"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -49,7 +49,7 @@ def test_a_sweep_leaves_a_row_a_run_and_says_what_lives_longest(lachesis_here, s
     ended = lachesis_here("sweep", str(specification), "-o", "out")
     assert ended.code == 0, ended.err
     assert "16 runs in 8 cells; 8 cells run now" in " ".join(ended.out.split())
-    assert "lasts longest under" in ended.out
+    assert "questions in which several policies compete" in " ".join(ended.out.split())
     assert max(len(line) for line in ended.out.splitlines()) <= 80
     runs = read_runs("out")
     assert runs.schema.equals(run_columns())

@@ -29,7 +29,8 @@ Years = Annotated[
 ]
 
 
-# Defaults of named presets are those of `lachesis.presets.Settings.choose`; None leaves them to it.
+# Named presets are None where they were not given, so that `find effect` tells a change to the
+# default from none; their defaults are those of `lachesis.simulation.RunOptions`.
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Options:
@@ -38,18 +39,33 @@ class Options:
     format: Format = None
     map: Map = None
     model: Annotated[
-        str, Parameter(metavar="NAME", group=HARDWARE, help="Model preset, or a TOML file of one.")
-    ] = "llama-4-maverick"
+        str | None,
+        Parameter(
+            metavar="NAME",
+            group=HARDWARE,
+            help="Model preset, or a TOML file of one. [default: llama-4-maverick]",
+        ),
+    ] = None
     memory: Annotated[
         str | None,
         Parameter(metavar="H/F", group=HARDWARE, help="Split h/f of the slots over HBM and HBF."),
     ] = None
     hardware: Annotated[
-        str, Parameter(metavar="NAME", group=HARDWARE, help="GPU preset, or a TOML file of one.")
-    ] = "rubin-hbf"
+        str | None,
+        Parameter(
+            metavar="NAME",
+            group=HARDWARE,
+            help="GPU preset, or a TOML file of one. [default: rubin-hbf]",
+        ),
+    ] = None
     flash: Annotated[
-        str, Parameter(metavar="NAME", group=HARDWARE, help="Flash preset, or a TOML file of one.")
-    ] = "hbf-slc"
+        str | None,
+        Parameter(
+            metavar="NAME",
+            group=HARDWARE,
+            help="Flash preset, or a TOML file of one. [default: hbf-slc]",
+        ),
+    ] = None
     set: Annotated[
         list[str] | None,
         Parameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lachesis.cli.json_output import check_json, table_console, write_json
@@ -71,11 +71,10 @@ def before_and_changes(
         if key not in _NAMED and "." not in key:
             rule = f"must be one of {', '.join(_NAMED)}, or a preset value such as node.duty_cycle"
             raise InputError(rule, field="--from", value=key)
-    usual = {field.name: field.default for field in fields(options)}
     values = tuple(f"{key}={value}" for key, value in pairs.items() if key not in _NAMED)
-    named: dict[str, Any] = {name: pairs.get(name, usual[name]) for name in _NAMED}
+    named: dict[str, Any] = {name: pairs.get(name) for name in _NAMED}
     changes: dict[str, object] = {
-        name: getattr(options, name) for name in _NAMED if getattr(options, name) != usual[name]
+        name: getattr(options, name) for name in _NAMED if getattr(options, name) is not None
     }
     if options.set:
         changes["set"] = (*values, *options.set)
@@ -84,10 +83,11 @@ def before_and_changes(
 
 
 def _run_options(options: Options, traces: Sequence[str]) -> RunOptions:
+    named = {name: getattr(options, name) for name in _NAMED}
     return RunOptions(
         traces=tuple(traces), format=options.format, map=tuple(options.map or ()),
-        model=options.model, memory=options.memory, hardware=options.hardware,
-        flash=options.flash, set=tuple(options.set or ()), policies=tuple(options.policy or ()),
-        load=options.load, slo=options.slo, seed=options.seed, precision=options.precision,
-        turnovers=options.turnovers, horizon=options.horizon,
+        set=tuple(options.set or ()), policies=tuple(options.policy or ()), load=options.load,
+        seed=options.seed, precision=options.precision, turnovers=options.turnovers,
+        horizon=options.horizon,
+        **{name: value for name, value in named.items() if value is not None},
     )  # fmt: skip

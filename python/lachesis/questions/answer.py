@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+from lachesis.policy import choose_policy
 
 SCHEMA_VERSION = 1
 
@@ -59,8 +62,21 @@ class Answer:
 
 
 def years_of(run: Run) -> float:
-    """Device-years of a run; 0 where it has none, so that it meets no wish."""
-    return float(run["hbf_lifetime_years"] or 0.0)
+    """Device-years of a run under a policy that writes generated KV to flash.
+
+    Infinite where the run wrote nothing there and nothing is refreshed: that flash outlives any
+    wish. 0 under a policy that never writes generated KV there, or without flash: such a run
+    answers no question about it.
+
+    Example:
+        >>> run = {"hbf_lifetime_years": None, "policy": "hbm-first", "hbf_bytes_per_gpu": 1}
+        >>> years_of(run), years_of(run | {"policy": "hbm-only"})
+        (inf, 0.0)
+    """
+    if run["hbf_lifetime_years"] is not None:
+        return float(run["hbf_lifetime_years"])
+    wears = run["hbf_bytes_per_gpu"] > 0 and choose_policy(run["policy"]).writes_flash
+    return math.inf if wears else 0.0
 
 
 def lives(run: Run, years: float) -> bool:
@@ -74,5 +90,9 @@ def written(years: float) -> str:
     Example:
         >>> written(4.96), written(123.4)
         ('4.96 years', '123 years')
+        >>> written(math.inf)
+        'for ever, as nothing is written to it'
     """
+    if math.isinf(years):
+        return "for ever, as nothing is written to it"
     return f"{years:.3g} years" if years < 1_000 else f"{years:,.0f} years"

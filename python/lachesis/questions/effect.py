@@ -67,14 +67,18 @@ def _finding(policy: str, runs: Mapping[tuple[str, str], Run]) -> Finding:
     if own is not None:
         found["own_load_factor"] = _factor(before, own)
         found["load_sessions"] = [before["load_sessions"], own["load_sessions"]]
-        told += f", and {_years(own)} at the {own['load_sessions']:,} that the SLO admits then"
+        found["admitted_sessions"] = [before["admitted_sessions"], own["admitted_sessions"]]
+        told += (
+            f", and {_years(own)} at the {own['load_sessions']:,} that the SLO admits then"
+            if own["admitted_sessions"]
+            else ", and the SLO admits no load then, not even one session"
+        )
     return Finding(policy, found, f"{told}.")
 
 
 def _factor(before: Run, after: Run) -> float | None:
-    if not years_of(before) or not years_of(after):
-        return None
-    return years_of(after) / years_of(before)
+    years = before["hbf_lifetime_years"], after["hbf_lifetime_years"]
+    return None if None in years else years[1] / years[0]
 
 
 def _years(run: Run) -> str:

@@ -22,7 +22,7 @@ def smallest_hbm(scenario: Scenario, years: float) -> Answer:
     are tried one by one, from the least HBM up to the daisy chain, whose slots carry both, and the
     first at which the flash lasts is the answer. With a split that is given only HBM's capacity
     varies. Years then grow with it, and the answer is bracketed: so much lasts, and a sixty-fourth
-    less does not.
+    less does not. Whether the SLO is met at the load is not asked, and said.
 
     Args:
         scenario: runs at its load; ``auto`` is what the SLO admits under hbm-first on each memory.
@@ -132,14 +132,20 @@ def _found(run: Run, *, gb_a_stack: int | None = None) -> Finding:
         "hbm_gb_per_gpu": gb,
         "hbf_lifetime_years": run["hbf_lifetime_years"],
         "load_sessions": run["load_sessions"],
+        "meets_slo": run["meets_slo"],
     }
     if gb_a_stack is not None:
         found["hbm_gb_per_stack"] = gb_a_stack
     return Finding(
         policy, found,
         f"{policy}: {gb:g} GB of HBM a GPU ({how}); the flash lasts {written(years_of(run))}"
-        f"{_load(run)}.",
+        f"{_load(run)}{_missed(run)}.",
     )  # fmt: skip
+
+
+def _missed(run: Run) -> str:
+    """What the question does not ask, and its reader must know."""
+    return "" if run["meets_slo"] else ", and misses the SLO there"
 
 
 def _none(policy: str, best: Run | None, years: float, refused: str) -> Finding:

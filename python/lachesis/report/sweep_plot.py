@@ -7,12 +7,14 @@ averaged, and the spread of what was averaged drawn.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lachesis.errors import InputError
+from lachesis.report.policy_style import policy_styles
+from lachesis.report.questions import in_memory_order, in_policy_order
 from lachesis.report.run_plot import CLASS_COLOURS, INK, LINEAR_SPAN, WARRANTY_COLOUR
 from lachesis.results.rows import write_column
 
@@ -25,8 +27,7 @@ Row = dict[str, Any]
 _SCENARIO = ("trace", "model", "slo")
 _PANELS_MAX = 12
 _COLUMNS_MAX = 3
-#: Of policies, in the order in which they come.
-_FILLS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#0072B2", "#D55E00", "#999999")
+#: Beside the colour, so that no policy is told apart by it alone.
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "++++", "oooo")
 
 
@@ -43,13 +44,14 @@ def device_years_figure(runs: pa.Table) -> Figure:
     rated = [row for row in rows if row["hbf_lifetime_years"] is not None]
     if not rated:
         raise InputError("no run has device-years; the column notes says why")
+    looks = _looks(rated)
 
     def draw(axes: Axes, members: Sequence[Row]) -> None:
         warranty = members[0]["warranty_years"]
         values = [row["hbf_lifetime_years"] for row in members] + [warranty]
         if max(values) > LINEAR_SPAN * min(values):
             axes.set_yscale("log")
-        _draw_bars(axes, members, "hbf_lifetime_years")
+        _draw_bars(axes, members, "hbf_lifetime_years", looks)
         axes.axhline(warranty, color=WARRANTY_COLOUR, linestyle=(0, (5, 3)), linewidth=1.4)
         axes.set_ylabel("device-years")
 
@@ -65,9 +67,10 @@ def load_figure(runs: pa.Table) -> Figure:
     rows = [row for row in _rows(runs, "load_sessions") if row["load_sessions"] is not None]
     if not rows:
         raise InputError("no run has a closed load")
+    looks = _looks(rows)
 
     def draw(axes: Axes, members: Sequence[Row]) -> None:
-        _draw_bars(axes, members, "load_sessions")
+        _draw_bars(axes, members, "load_sessions", looks)
         axes.set_ylabel("live sessions")
 
     return _panels(rows, draw)
@@ -151,17 +154,19 @@ def _panels(
         if len(scenarios) > len(shown):
             figure.supxlabel(f"{len(scenarios) - len(shown):,} more scenarios are not drawn")
         if policies:
-            _legend(figure, [(name, *_look(rows, name)) for name in _policies(rows)])
+            _legend(figure, [(name, *look) for name, look in _looks(rows).items()])
     return figure
 
 
-def _draw_bars(axes: Axes, rows: Sequence[Row], column: str) -> None:
+def _draw_bars(
+    axes: Axes, rows: Sequence[Row], column: str, looks: Mapping[str, tuple[str, str]]
+) -> None:
     """Means by split and policy, with the span of what was averaged."""
-    memories = list(dict.fromkeys(row["memory"] for row in rows))
+    memories = in_memory_order(row["memory"] for row in rows)
     policies = _policies(rows)
     width = 0.8 / len(policies)
     for position, policy in enumerate(policies):
-        fill, hatch = _FILLS[position % len(_FILLS)], _HATCHES[position % len(_HATCHES)]
+        fill, hatch = looks[policy]
         for place, memory in enumerate(memories):
             values = [
                 row[column] for row in rows if row["memory"] == memory and row["policy"] == policy
@@ -180,12 +185,17 @@ def _draw_bars(axes: Axes, rows: Sequence[Row], column: str) -> None:
 
 
 def _policies(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["policy"] for row in rows))
+    return in_policy_order(row["policy"] for row in rows)
 
 
-def _look(rows: Sequence[Row], policy: str) -> tuple[str, str]:
-    position = _policies(rows).index(policy)
-    return _FILLS[position % len(_FILLS)], _HATCHES[position % len(_HATCHES)]
+def _looks(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
+    """Colour and hatch of each policy, the same in every panel."""
+    return {
+        policy: (style.colour, _HATCHES[position % len(_HATCHES)])
+        for position, (policy, style) in enumerate(
+            policy_styles(row["policy"] for row in rows).items()
+        )
+    }
 
 
 def _legend(figure: Figure, entries: Sequence[tuple[str, str, str]]) -> None:

@@ -13,6 +13,7 @@ Equal specifications give equal bytes in all but the manifest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,29 +161,50 @@ def read_runs(directory: str | Path) -> pa.Table:
     Raises:
         InputError: there are no results, or a file is damaged.
     """
-    manifest = read_manifest(directory)
-    return _all_of(directory, RUNS, manifest, run_columns())
+    runs = read_shards(directory, RUNS, read_manifest(directory))
+    return run_columns().empty_table() if runs is None else runs
 
 
 def read_timelines(directory: str | Path) -> pa.Table | None:
-    """Every timeline of a directory; None if the specification asked for none."""
-    manifest = read_manifest(directory)
-    if manifest.timeline_interval_s is None:
-        return None
-    return _all_of(directory, TIMELINES, manifest, None)
+    """Every timeline of a directory; None where none was asked for, or none is there yet.
+
+    Raises:
+        InputError: there are no results, or a file is damaged.
+    """
+    return read_shards(directory, TIMELINES, read_manifest(directory))
 
 
 def read_lifetimes(directory: str | Path) -> pa.Table:
-    """The distributions of lifetimes and sizes of the directory's traces."""
+    """The distributions of lifetimes (s) and sizes (tokens) of the directory's traces.
+
+    Raises:
+        InputError: there are no results, or the file is missing or damaged.
+    """
     read_manifest(directory)
     return read_table(Path(directory) / LIFETIMES)
 
 
-def _all_of(
-    directory: str | Path, kind: str, manifest: Manifest, empty: pa.Schema | None
-) -> pa.Table:
+def read_shards(
+    directory: str | Path,
+    kind: str,
+    manifest: Manifest,
+    checked: Callable[[pa.Table, Path], pa.Table] = lambda table, _: table,
+) -> pa.Table | None:
+    """The rows of all shards that are there, in order; None where none is.
+
+    Args:
+        directory: of results.
+        kind: ``runs`` or ``timelines``.
+        manifest: of the directory.
+        checked: looks at the table of each file before they are joined.
+
+    Raises:
+        InputError: a file is damaged, or `checked` refuses it.
+    """
     files = [shard_file(directory, kind, shard) for shard in range(manifest.shards)]
-    tables = [read_table(file).replace_schema_metadata(None) for file in files if file.exists()]
-    if not tables:
-        return (empty or pa.schema([])).empty_table()
-    return pa.concat_tables(tables)
+    tables = [
+        checked(read_table(file).replace_schema_metadata(None), file)
+        for file in files
+        if file.exists()
+    ]
+    return pa.concat_tables(tables) if tables else None

@@ -7,7 +7,7 @@ checked for the columns and kinds of values that it must have.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,9 @@ from lachesis.results.directory import (
     MANIFEST,
     RUNS,
     TIMELINES,
-    Manifest,
     read_manifest,
+    read_shards,
     read_table,
-    shard_file,
 )
 from lachesis.results.document import SCHEMA_VERSION
 from lachesis.results.measures import TIERS
@@ -100,7 +99,7 @@ def _read_folder(folder: Path) -> Results:
     if comparison and not (folder / MANIFEST).exists():
         return Results(run_columns().empty_table(), {}, comparison=comparison)
     manifest = read_manifest(folder)
-    runs = _shards(folder, RUNS, manifest, run_columns())
+    runs = read_shards(folder, RUNS, manifest, _with(run_columns()))
     if runs is None or not runs.num_rows:
         raise InputError("no run is finished yet", path=folder)
     _check_runs_once(runs["run"].to_pylist(), folder)
@@ -109,8 +108,10 @@ def _read_folder(folder: Path) -> Results:
     return Results(
         runs=runs,
         manifest=msgspec.to_builtins(manifest),
-        timelines=_shards(folder, TIMELINES, manifest, _TIMELINE),
-        lifetimes=_checked(lifetimes, _LIFETIMES) if lifetimes.exists() else None,
+        timelines=read_shards(folder, TIMELINES, manifest, _with(_TIMELINE)),
+        lifetimes=(
+            _as_asked(read_table(lifetimes), _LIFETIMES, lifetimes) if lifetimes.exists() else None
+        ),
         comparison=comparison,
         cells=len(manifest.cells),
         unfinished=counts["pending"],
@@ -122,14 +123,8 @@ def _read_folder(folder: Path) -> Results:
     )
 
 
-def _shards(folder: Path, kind: str, manifest: Manifest, columns: pa.Schema) -> pa.Table | None:
-    files = [shard_file(folder, kind, shard) for shard in range(manifest.shards)]
-    tables = [_checked(file, columns) for file in files if file.exists()]
-    return pa.concat_tables(tables) if tables else None
-
-
-def _checked(path: Path, columns: pa.Schema) -> pa.Table:
-    return _as_asked(read_table(path), columns, path)
+def _with(columns: pa.Schema) -> Callable[[pa.Table, Path], pa.Table]:
+    return lambda table, path: _as_asked(table, columns, path)
 
 
 def _read_document(path: Path) -> Results:

@@ -87,20 +87,13 @@ def run_cell(
     started = time.perf_counter()
     failures: dict[str, str] = {}
     compared: list[Comparison] = []
-
-    guesses = Guesses() if guesses is None else guesses
+    guesses = guesses or Guesses()
 
     def attempt(policies: Sequence[str]) -> None:
         comparison = compare(
-            loaded,
-            cell.plan,
-            policies,
-            cell.load,
-            threads=threads,
-            search=cell.search,
-            guess=guesses.near(cell),
-            stop=stop,
-        )
+            loaded, cell.plan, policies, cell.load, threads=threads, search=cell.search,
+            guess=guesses.near(cell), stop=stop,
+        )  # fmt: skip
         guesses.found(cell, comparison.searches)
         compared.append(comparison)
 
