@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Quiet
+from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Quiet, whole_number
 
 
 def reproduce(
@@ -28,7 +28,10 @@ def reproduce(
     seed: Annotated[
         int,
         Parameter(
-            metavar="N", group=MEASUREMENT, help="Seed of the reference clock's drawn delays."
+            converter=whole_number,
+            metavar="N",
+            group=MEASUREMENT,
+            help="Seed of the reference clock's drawn delays.",
         ),
     ] = 0,
     quick: Annotated[
