@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lachesis.api.arguments import place
 from lachesis.api.frames import to_pandas, to_polars
 from lachesis.api.html import html_of
 from lachesis.errors import InputError
@@ -92,7 +93,7 @@ class Result:
         """The document as JSON text, written to a file as well if one is named."""
         text = to_json(self.document)
         if path is not None:
-            write_text(path, text)
+            write_text(place("path", path), text)
         return text
 
     def timeline(self) -> pa.Table:

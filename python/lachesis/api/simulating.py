@@ -6,17 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from lachesis.api import arguments
+from lachesis.api.arguments import names, option, option_or_none, table
 from lachesis.api.run_results import Result
 from lachesis.errors import InputError
-from lachesis.quantities import parse_seconds
 from lachesis.results.document import run_document
 from lachesis.simulation import DEFAULT_POLICIES, Load, RunOptions, Watcher, compare
-from lachesis.sweeps import override
+from lachesis.sweeps import Value, interval_s, override
 from lachesis.traces import Trace, open_trace
 from lachesis.traces.opening import is_path
-
-Value = str | int | float | bool
 
 
 def simulate(
@@ -89,28 +89,36 @@ def simulate(
     """
     if policy is not None and policies is not None:
         raise InputError("has no effect beside policies", field="policy", value=policy)
-    names = (policy,) if policy is not None else tuple(policies or DEFAULT_POLICIES)
+    several = DEFAULT_POLICIES if policies is None else names("policies", policies)
+    chosen = several if policy is None else (policy,)
     given = trace if isinstance(trace, Trace) else None
-    written: list[str | Path] = [] if isinstance(trace, Trace) else _names(trace)
+    written: list[str | Path] = [] if isinstance(trace, Trace) else names("trace", trace)
+    changes = {key: option(key, value) for key, value in table("set", set).items()}
+    every: dict[str, Any] = {
+        **{key: option(key, value) for key, value in {
+            "model": model, "hardware": hardware, "flash": flash, "load": load, "seed": seed,
+            "precision": precision, "turnovers": turnovers, "horizon": horizon, "cold": cold,
+        }.items()},
+        **{key: option_or_none(key, value) for key, value in {
+            "memory": memory, "slo": slo, "config": config, "step_time": step_time,
+            "step_overhead": step_overhead, "tpot": tpot, "ttft": ttft, "turn_end": turn_end,
+        }.items()},
+    }  # fmt: skip
     options = RunOptions(
-        traces=tuple(str(name) for name in written), model=model, memory=memory, hardware=hardware,
-        flash=flash, config=None if config is None else str(config),
-        set=tuple(override(key, value) for key, value in (set or {}).items()),
-        step_time=None if step_time is None else str(step_time), step_overhead=step_overhead,
-        policies=names, load=str(load), slo=slo, tpot=tpot, ttft=ttft, turn_end=turn_end,
-        seed=seed, precision=str(precision), turnovers=float(turnovers), horizon=horizon, cold=cold,
-    )  # fmt: skip
+        traces=tuple(str(name) for name in written),
+        set=tuple(override(key, value) for key, value in changes.items()),
+        policies=tuple(str(option("policy", name)) for name in chosen),
+        **every,
+    )
     plan, asked = options.plan(), Load.parse(options.load)
     if timeline_interval is not None:
-        interval_s = parse_seconds(timeline_interval, "timeline_interval")
-        plan = replace(plan, timeline_interval_s=interval_s)
+        plan = replace(plan, timeline_interval_s=interval_s(timeline_interval))
     if threads is None:
-        threads = min(len(os.sched_getaffinity(0)), len(names))
+        threads = min(len(os.sched_getaffinity(0)), len(options.policies))
     opened = open_trace(*written) if given is None else given
-    comparison = compare(opened, plan, names, asked, threads=threads, watcher=watcher)
+    comparison = compare(
+        opened, plan, options.policies, asked,
+        threads=arguments.threads("threads", threads), watcher=watcher,
+    )  # fmt: skip
     corpora = [str(name) for name in dict.fromkeys(written) if not is_path(name)]
     return Result(run_document(comparison, corpora=corpora), comparison)
-
-
-def _names(trace: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [trace] if isinstance(trace, str | Path) else list(trace)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lachesis.api.arguments import place
 from lachesis.api.frames import to_pandas, to_polars
 from lachesis.api.html import html_of
 from lachesis.report.sweep_plot import device_years_figure, load_figure, writes_figure
@@ -130,6 +131,7 @@ def read_results(directory: str | Path) -> Results:
         >>> results
         Results('', 2 runs, 1 cells done, 0 failed, 0 pending)
     """
+    directory = place("directory", directory)
     return Results(
         read_manifest(directory),
         read_runs(directory),

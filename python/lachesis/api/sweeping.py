@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
+from lachesis.api import arguments
+from lachesis.api.arguments import place, plain, table, truth
 from lachesis.api.sweep_results import Results, read_results
 from lachesis.errors import InputError
 from lachesis.sweeps import Specification, SweepWatcher, on_threads
@@ -57,7 +57,7 @@ def sweep(
         >>> results.failures
         {}
     """
-    given = {key: _plain(values) for key, values in {**axes, **(set or {})}.items()}
+    given = {key: plain(values) for key, values in {**axes, **table("set", set)}.items()}
     asked = _specification(specification, given)
     if ray is not None:
         if jobs is not None:
@@ -66,21 +66,14 @@ def sweep(
 
         execute, workers = on_ray(ray), f"ray {ray}"
     else:
-        threads = len(os.sched_getaffinity(0)) if jobs is None else jobs
+        cores = len(os.sched_getaffinity(0))
+        threads = cores if jobs is None else arguments.threads("jobs", jobs)
         execute, workers = on_threads(threads), f"{threads} threads"
     with tempfile.TemporaryDirectory(prefix="lachesis-sweep-") as scratch:
-        place = scratch if directory is None else directory
-        run_sweep(asked, place, execute, workers=workers, restart=restart, watcher=watcher)
-        return read_results(place)
-
-
-def _plain(values: object) -> object:
-    """Sequences of any kind, arrays too, as lists; paths as texts."""
-    if isinstance(values, np.ndarray | np.generic):
-        return values.tolist()
-    if isinstance(values, list | tuple | range):
-        return [_plain(value) for value in values]
-    return str(values) if isinstance(values, Path) else values
+        folder = scratch if directory is None else place("directory", directory)
+        anew = truth("restart", restart)
+        run_sweep(asked, folder, execute, workers=workers, restart=anew, watcher=watcher)
+        return read_results(folder)
 
 
 def _specification(
@@ -97,4 +90,4 @@ def _specification(
         return given
     if isinstance(given, Mapping):
         return Specification.parse(given, source="sweep")
-    return Specification.load(given)
+    return Specification.load(place("specification", given))

@@ -17,6 +17,7 @@ from lachesis.cli.options import (
     Json,
     Map,
     Quiet,
+    whole_number,
 )
 
 WISH = Group("What is asked", sort_key=0)
@@ -94,7 +95,10 @@ class Options:
         Parameter(metavar="NAME", group=LOAD, help="SLO preset: tight or loose. [default: tight]"),
     ] = None
     seed: Annotated[
-        int, Parameter(metavar="N", group=MEASUREMENT, help="Seed of all random draws.")
+        int,
+        Parameter(
+            converter=whole_number, metavar="N", group=MEASUREMENT, help="Seed of all random draws."
+        ),
     ] = 1
     precision: Annotated[
         str,

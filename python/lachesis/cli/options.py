@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
+
+from lachesis.errors import InputError
 
 INPUT = Group("Input", sort_key=1)
 HARDWARE = Group("Model and hardware", sort_key=2)
 LOAD = Group("Policies and load", sort_key=3)
 MEASUREMENT = Group("Measurement", sort_key=4)
 OUTPUT = Group("Output", sort_key=5)
+
+
+def whole_number(kind: object, words: Sequence[Token]) -> int:
+    """What stands after an option that takes a whole number; ``1.5`` would else be rounded.
+
+    Raises:
+        InputError: it is none.
+    """
+    word = words[0]
+    try:
+        return int(word.value)
+    except ValueError as fault:
+        raise InputError("must be a whole number", field=word.keyword, value=word.value) from fault
+
 
 Format = Annotated[
     str | None,

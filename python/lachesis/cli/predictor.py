@@ -6,7 +6,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Format, Json, Map, Quiet
+from lachesis.cli.options import (
+    INPUT,
+    MEASUREMENT,
+    OUTPUT,
+    Debug,
+    Format,
+    Json,
+    Map,
+    Quiet,
+    whole_number,
+)
 
 Traces = Annotated[
     str, Parameter(group=INPUT, help="NAME.trace, files and folders of logs, or corpora.")
@@ -14,6 +24,7 @@ Traces = Annotated[
 Seed = Annotated[
     int,
     Parameter(
+        converter=whole_number,
         metavar="N",
         group=MEASUREMENT,
         help="Seed of the delays that the trace leaves open, and of the intervals.",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Quiet
+from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Quiet, whole_number
 
 
 def reproduce(
@@ -28,6 +28,7 @@ def reproduce(
     seed: Annotated[
         int,
         Parameter(
+            converter=whole_number,
             metavar="N",
             group=MEASUREMENT,
             help="Seed of the reference clock's drawn delays; the replays take the next number.",

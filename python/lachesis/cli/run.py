@@ -17,6 +17,7 @@ from lachesis.cli.options import (
     Json,
     Map,
     Quiet,
+    whole_number,
 )
 
 # Defaults of named presets are those of `lachesis.presets.Settings.choose`; None leaves them to it.
@@ -117,7 +118,10 @@ def run(
         Parameter(group=LOAD, help="When a turn's context ends. [default: last-output]"),
     ] = None,
     seed: Annotated[
-        int, Parameter(metavar="N", group=MEASUREMENT, help="Seed of all random draws.")
+        int,
+        Parameter(
+            converter=whole_number, metavar="N", group=MEASUREMENT, help="Seed of all random draws."
+        ),
     ] = 1,
     precision: Annotated[
         str,
@@ -148,6 +152,7 @@ def run(
     threads: Annotated[
         int | None,
         Parameter(
+            converter=whole_number,
             metavar="N",
             group=MEASUREMENT,
             help="Policies replayed at once; changes no result. [default: cores]",

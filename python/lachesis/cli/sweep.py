@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from lachesis.cli.options import INPUT, OUTPUT, Debug, Quiet
+from lachesis.cli.options import INPUT, OUTPUT, Debug, Quiet, whole_number
 
 WORK = Group("Where it runs", sort_key=6)
 
@@ -35,6 +35,7 @@ def sweep(
     jobs: Annotated[
         int | None,
         Parameter(
+            converter=whole_number,
             metavar="N",
             group=WORK,
             help="Threads of this process; changes no result. [default: cores]",

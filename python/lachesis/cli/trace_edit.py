@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from lachesis.cli.options import INPUT, OUTPUT, Debug, Format, Json, Map, Quiet
+from lachesis.cli.options import INPUT, OUTPUT, Debug, Format, Json, Map, Quiet, whole_number
 
 CONDITIONS = Group("Conditions, all of which must hold", sort_key=2)
 
@@ -52,19 +52,38 @@ def filter_trace(
     ] = None,
     min_requests: Annotated[
         int | None,
-        Parameter(metavar="N", group=CONDITIONS, help="With at least so many requests."),
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=CONDITIONS,
+            help="With at least so many requests.",
+        ),
     ] = None,
     max_requests: Annotated[
         int | None,
-        Parameter(metavar="N", group=CONDITIONS, help="With at most so many requests."),
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=CONDITIONS,
+            help="With at most so many requests.",
+        ),
     ] = None,
     min_turns: Annotated[
-        int | None, Parameter(metavar="N", group=CONDITIONS, help="With at least so many turns.")
+        int | None,
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=CONDITIONS,
+            help="With at least so many turns.",
+        ),
     ] = None,
     min_agents: Annotated[
         int | None,
         Parameter(
-            metavar="N", group=CONDITIONS, help="With at least so many agents, the lead included."
+            converter=whole_number,
+            metavar="N",
+            group=CONDITIONS,
+            help="With at least so many agents, the lead included.",
         ),
     ] = None,
     has_class: Annotated[

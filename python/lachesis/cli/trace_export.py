@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from lachesis.cli.options import INPUT, OUTPUT, Debug, Map, Quiet
+from lachesis.cli.options import INPUT, OUTPUT, Debug, Map, Quiet, whole_number
 
 TIMES = Group("Times", sort_key=2)
 RUN = Group("Replay (flash-device; model and --set for oracle-general too)", sort_key=3)
@@ -31,7 +31,12 @@ def export_trace(
     ] = None,
     block_tokens: Annotated[
         int | None,
-        Parameter(metavar="N", group=OUTPUT, help="Tokens a hash. [default: 16; 512 for mooncake]"),
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=OUTPUT,
+            help="Tokens a hash. [default: 16; 512 for mooncake]",
+        ),
     ] = None,
     input_format: Annotated[
         str | None,
@@ -53,7 +58,12 @@ def export_trace(
     ] = None,
     seed: Annotated[
         int | None,
-        Parameter(metavar="N", group=TIMES, help="Seed of starts and open delays. [default: 1]"),
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=TIMES,
+            help="Seed of starts and open delays. [default: 1]",
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -75,7 +85,12 @@ def export_trace(
     ] = None,
     gpu: Annotated[
         int | None,
-        Parameter(metavar="N", group=RUN, help="One GPU's flash, from address 0. [default: all]"),
+        Parameter(
+            converter=whole_number,
+            metavar="N",
+            group=RUN,
+            help="One GPU's flash, from address 0. [default: all]",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lachesis.cli.options import INPUT, OUTPUT, Debug, Json, Quiet
+from lachesis.cli.options import INPUT, OUTPUT, Debug, Json, Quiet, whole_number
 
 
 def generate_trace(
@@ -21,7 +21,12 @@ def generate_trace(
     ],
     seed: Annotated[
         int | None,
-        Parameter(group=INPUT, metavar="N", help="Another seed than the specification's."),
+        Parameter(
+            converter=whole_number,
+            group=INPUT,
+            metavar="N",
+            help="Another seed than the specification's.",
+        ),
     ] = None,
     scale: Annotated[
         float, Parameter(group=INPUT, metavar="X", help="Multiplies sessions, requests and tokens.")

@@ -6,7 +6,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lachesis.cli.options import INPUT, MEASUREMENT, OUTPUT, Debug, Format, Json, Map, Quiet
+from lachesis.cli.options import (
+    INPUT,
+    MEASUREMENT,
+    OUTPUT,
+    Debug,
+    Format,
+    Json,
+    Map,
+    Quiet,
+    whole_number,
+)
 
 
 def trace_stats(
@@ -18,6 +28,7 @@ def trace_stats(
     seed: Annotated[
         int,
         Parameter(
+            converter=whole_number,
             metavar="N",
             group=MEASUREMENT,
             help="Seed of the delays that the trace leaves open, and of the intervals.",

@@ -60,6 +60,8 @@ def read_toml(path: Path) -> dict[str, object]:
         InputError: it cannot be read or is not TOML in UTF-8.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError("cannot be read: is no regular file", path=path)
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
@@ -67,6 +69,10 @@ def read_toml(path: Path) -> dict[str, object]:
         raise InputError(f"is not UTF-8 at byte {error.start}", path=path) from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not valid TOML: {error}", path=path) from error
+    except RecursionError as error:
+        raise InputError("cannot be read: nested too deeply", path=path) from error
+    except ValueError as error:  # a NUL in the name, or a number of thousands of digits
+        raise InputError(f"cannot be read: {error}", path=path) from error
 
 
 @cache

@@ -13,6 +13,7 @@ Equal specifications give equal bytes in all but the manifest.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -114,6 +115,7 @@ def read_manifest(directory: str | Path) -> Manifest:
         InputError: there is none, or another version of this package wrote it.
     """
     file = Path(directory) / MANIFEST
+    _check_regular(file)
     try:
         content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as fault:
@@ -125,9 +127,32 @@ def read_manifest(directory: str | Path) -> Manifest:
         if schema != MANIFEST_SCHEMA:
             rule = f"this build reads version {MANIFEST_SCHEMA}"
             raise InputError(rule, path=file, field="schema", value=schema)
-        return msgspec.json.decode(content, type=Manifest)
-    except msgspec.DecodeError as fault:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except (msgspec.DecodeError, RecursionError) as fault:
         raise InputError(f"is not as this build writes it: {fault}", path=file) from fault
+    # A shard without cells would be looked for all the same, however many there are.
+    for entry in manifest.cells:
+        if not 0 <= entry.shard < manifest.shards:
+            rule = f"must be one of {manifest.shards} shards"
+            raise InputError(
+                rule, path=file, row=f"cell {entry.cell}", field="shard", value=entry.shard
+            )
+    if manifest.shards > len(manifest.cells):
+        rule = f"must be at most the {len(manifest.cells)} cells"
+        raise InputError(rule, path=file, field="shards", value=manifest.shards)
+    return manifest
+
+
+def _check_regular(file: Path) -> None:
+    """Refuse a pipe or a device: reading it might never end."""
+    try:
+        found = file.stat()
+    except OSError:
+        return  # said where it is read
+    except ValueError as fault:  # a NUL
+        raise InputError("is no name of a file", path=file) from fault
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise InputError("cannot be read: is no regular file", path=file)
 
 
 class _Versioned(msgspec.Struct):
@@ -146,6 +171,7 @@ def read_table(path: Path) -> pa.Table:
     Raises:
         InputError: it is missing, cut off or damaged.
     """
+    _check_regular(path)
     try:
         return pq.read_table(path, page_checksum_verification=True, partitioning=None)
     except (OSError, pa.ArrowException) as fault:

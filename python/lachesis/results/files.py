@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from lachesis.errors import InputError
+
+_NAME_BYTES_MAX = 255
 
 
 def check_output(path: str | Path) -> None:
@@ -16,16 +19,18 @@ def check_output(path: str | Path) -> None:
     Raises:
         InputError: the path is a folder, or its folder is absent or closed to writing.
     """
-    place = Path(path)
+    place = _named(path)
     folder = place.parent
     try:
-        place.lstat()
+        place.stat()
     except FileNotFoundError:
         pass
     except NotADirectoryError:
         pass  # said below, with the folder
     except OSError as fault:
         raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
+    except ValueError as fault:  # a NUL
+        raise InputError("cannot be written: is no name of a file", path=path) from fault
     if place.is_dir():
         raise InputError("cannot be written: is a folder", path=path)
     if not folder.exists():
@@ -34,6 +39,13 @@ def check_output(path: str | Path) -> None:
         raise InputError(f"cannot be written: {folder} is no folder", path=path)
     if not os.access(place if place.exists() else folder, os.W_OK):
         raise InputError("cannot be written: permission denied", path=path)
+
+
+def _named(path: str | Path) -> Path:
+    """The file that a path names: where it is a link, what that points at."""
+    place = Path(path)
+    # Not `resolve`, which raises on a circle of links.
+    return Path(os.path.realpath(place)) if place.is_symlink() else place
 
 
 def check_apart(inputs: Iterable[str], outputs: Mapping[str, str | None]) -> None:
@@ -52,13 +64,13 @@ def check_apart(inputs: Iterable[str], outputs: Mapping[str, str | None]) -> Non
         ...
         lachesis.errors.InputError: --json = log.jsonl, would overwrite what is read
     """
-    read = {Path(name).resolve() for name in inputs}
+    read = {Path(os.path.realpath(name)) for name in inputs}
     traces = {place for place in read if place.is_dir() and place.suffix == ".trace"}
     written: dict[Path, str] = {}
     for option, name in outputs.items():
         if name is None or name == "-":
             continue
-        place = Path(name).resolve()
+        place = Path(os.path.realpath(name))
         if place.exists() and not (place.is_file() or place.is_dir()):
             continue  # a device or a pipe
         if place in read or traces.intersection(place.parents):
@@ -79,19 +91,28 @@ def replaced(path: str | Path) -> Iterator[Path]:
         InputError: the place cannot be written.
     """
     check_output(path)
-    place = Path(path).resolve()
-    if place.exists() and not place.is_file():
-        yield place
-        return
-    # The ending stays, because writers choose their format by it.
-    scratch = place.with_name(f".{place.stem}.{os.getpid()}{place.suffix}")
+    place = Path(os.path.realpath(path))
+    as_it_is = place.exists() and not place.is_file()
+    scratch = place if as_it_is else place.with_name(_scratch_name(place))
     try:
         yield scratch
-        scratch.replace(place)
+        if not as_it_is:
+            scratch.replace(place)
     except OSError as fault:
         raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
     finally:
-        scratch.unlink(missing_ok=True)
+        if not as_it_is:
+            scratch.unlink(missing_ok=True)
+
+
+def _scratch_name(place: Path) -> str:
+    """A name of this thread's alone, no longer than a file system takes.
+
+    The ending stays, because writers choose their format by it.
+    """
+    ending = f".{os.getpid()}-{threading.get_ident()}{place.suffix}"
+    stem = os.fsencode(place.stem)[: _NAME_BYTES_MAX - len(os.fsencode(ending)) - 1]
+    return f".{os.fsdecode(stem)}{ending}"
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -18,6 +18,14 @@ def check_folder(path: str | Path) -> None:
         InputError: it is a file, its own folder is absent, or either is closed to writing.
     """
     place = Path(path)
+    try:
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # said below
+    except OSError as fault:
+        raise InputError(f"cannot be written: {fault.strerror}", path=path) from fault
+    except ValueError as fault:  # a NUL
+        raise InputError("cannot be written: is no name of a folder", path=path) from fault
     if place.exists() and not place.is_dir():
         raise InputError("cannot be written: is no folder", path=path)
     if not place.exists() and not place.parent.is_dir():

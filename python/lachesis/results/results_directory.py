@@ -189,7 +189,12 @@ def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
             raise InputError("is empty", path=path, row=row, field=column.name)
         if pa.types.is_floating(values.type):
             _check_finite(values, column.name, path)
-        arrays.append(values.cast(column.type))
+        try:
+            arrays.append(values.cast(column.type))
+        except pa.ArrowInvalid as fault:
+            raise InputError(
+                f"must hold {column.type}: {fault}", path=path, field=column.name
+            ) from fault
     return pa.table(arrays, names=columns.names)
 
 
@@ -242,8 +247,16 @@ def _read_comparison(path: Path) -> tuple[Mapping[str, Any], ...]:
 
 def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as fault:
+        # A named pipe ends when its writer does; a device may never.
+        if path.is_char_device() or path.is_block_device():
+            raise InputError("cannot be read: is a device", path=path)
+        found = json.loads(path.read_text("utf-8"))
+        # JSON may escape half a character, which no page and no table can hold.
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+        return found  # noqa: TRY300
+    except UnicodeEncodeError as fault:
+        raise InputError(f"holds what is no character: {fault}", path=path) from fault
+    except ValueError as fault:  # no UTF-8, no JSON, or a number of thousands of digits
         raise InputError(f"is no JSON: {fault}", path=path) from fault
     except RecursionError as fault:
         raise InputError("is no JSON that can be read: nested too deeply", path=path) from fault

@@ -109,14 +109,18 @@ def axis_values(key: str, written: object) -> tuple[Value, ...]:
     """
     if isinstance(written, Mapping) and key in _RANGES:
         written = _range(key, written)
-    values = [_value(key, value) for value in (written if isinstance(written, list) else [written])]
+    values = [
+        option_value(key, value) for value in (written if isinstance(written, list) else [written])
+    ]
     if not values:
         raise InputError("must hold at least one value", field=key, value="[]")
-    for place, value in enumerate(values):
-        # 1 and true are equal to Python.
-        if any(value == other and type(value) is type(other) for other in values[:place]):
+    seen: set[tuple[type, Value]] = set()
+    for value in values:
+        known = (type(value), value)  # 1 and true are equal to Python
+        if known in seen:
             shown = ", ".join(value) if isinstance(value, tuple) else value
             raise InputError("comes twice", field=key, value=shown)
+        seen.add(known)
     return tuple(values)
 
 
@@ -155,7 +159,22 @@ def beside(folder: Path | None, key: str, name: str) -> str:
     return str(folder / name)
 
 
-def _value(key: str, value: object) -> Value:
+def option_value(key: str, value: object) -> Value:
+    """One value of an option or a preset value, in the form in which it is passed on.
+
+    Raises:
+        InputError: the key is unknown, or the value has the wrong type.
+
+    Example:
+        >>> option_value("load", 8)
+        '8'
+        >>> option_value("seed", 1.5)
+        Traceback (most recent call last):
+        ...
+        lachesis.errors.InputError: seed = 1.5, must be a whole number
+    """
+    if not isinstance(key, str):
+        raise InputError("unknown key; must be a text", field=repr(key))
     if key in _OPTIONS:
         words, check = _OPTIONS[key]
         found: Value | None = check(value)

@@ -8,6 +8,7 @@ elsewhere; rows do not depend on where they were made, so that the bytes are the
 
 from __future__ import annotations
 
+import socket
 import threading
 import warnings
 from collections.abc import Generator, Mapping, Sequence
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 LOCAL = "local"
 #: How long one look at the tasks waits, so that Ctrl-C is heard.
 _LOOK_S = 0.5
+#: How long a cluster has to take a connection.
+_CONNECT_S = 10.0
+_PORT_MAX = 65535
 #: Times that a task is begun again when its node dies; nothing else makes it fail.
 _RETRIES = 8
 
@@ -44,6 +48,8 @@ def on_ray(address: str) -> Execute:
         InputError: Ray is not installed, or there is no cluster at the address.
     """
     ray = _import_ray()
+    if not ray.is_initialized():
+        _check_address(address)
 
     def execute(
         shards: Sequence[Sequence[Cell]], traces: Traces, stop: threading.Event
@@ -126,9 +132,24 @@ def _run_shard(
 _LOADED: dict[str, LoadedTrace] = {}
 
 
+def _check_address(address: str) -> None:
+    """Refuse what Ray would wait for, for minutes and with many lines."""
+    rule = "must be HOST:PORT of a Ray cluster, auto, or local"
+    if not isinstance(address, str):
+        raise InputError(rule, field="--ray", value=repr(address))
+    if address in ("auto", LOCAL):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX):
+        raise InputError(rule, field="--ray", value=address)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+    except (OSError, UnicodeError) as fault:
+        said = getattr(fault, "strerror", None) or str(fault)
+        raise InputError(f"no Ray cluster there: {said}", field="--ray", value=address) from fault
+
+
 def _connect(ray: ModuleType, address: str) -> None:
-    if not address.strip():
-        raise InputError("must be the address of a Ray cluster, auto, or local", field="--ray")
     with warnings.catch_warnings():
         # Ray says what future versions of it will do; that is no business of a sweep.
         warnings.simplefilter("ignore", FutureWarning)

@@ -115,12 +115,16 @@ class Specification:
             return cls._checked(document, source, folder)
         except InputError as error:
             raise error.located(source) from error
+        except RecursionError as error:
+            raise InputError("is nested too deeply", path=source) from error
 
     @classmethod
     def _checked(
         cls, document: Mapping[str, object], source: str, folder: Path | None
     ) -> Specification:
         for key in document:
+            if not isinstance(key, str):
+                raise InputError("unknown key; must be a text", field=repr(key))
             if key not in _TOP_LEVEL:
                 raise InputError(_misplaced(key), field=key)
         title = document.get("title", "")
@@ -134,7 +138,13 @@ class Specification:
         if (runs := sum(grid.runs for grid in grids)) > RUNS_MAX:
             raise InputError(f"asks for {runs:,} runs, more than {RUNS_MAX:,}")
         text = tomli_w.dumps(document)
-        return cls(source, folder, title, _interval_s(document), grids, text)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as fault:
+            raise InputError(f"holds what is no character: {fault}") from fault
+        written = document.get("timeline_interval")
+        interval = None if written is None else interval_s(written)
+        return cls(source, folder, title, interval, grids, text)
 
     @property
     def runs(self) -> int:
@@ -194,10 +204,12 @@ def _axes(table: Mapping[str, object]) -> dict[str, tuple[Value, ...]]:
     return axes
 
 
-def _interval_s(document: Mapping[str, object]) -> float | None:
-    written = document.get("timeline_interval")
-    if written is None:
-        return None
+def interval_s(written: object) -> float:
+    """Simulated seconds between two rows of a timeline, from a text such as ``60s``.
+
+    Raises:
+        InputError: it is no such text.
+    """
     if not isinstance(written, str):
         rule = 'must be a time such as "60s"'
         raise InputError(rule, field="timeline_interval", value=written)

@@ -24,13 +24,12 @@ from lachesis.results.directory import (
     write_table,
 )
 from lachesis.results.files import write_text
-from lachesis.results.folders import make_folder
 from lachesis.results.lifetimes import lifetimes_table
 from lachesis.results.provenance import digest
 from lachesis.simulation import LoadedTrace
 from lachesis.sweeps.cells import Cell, TraceSource, expand
 from lachesis.sweeps.execution import CellOutcome, Traces, run_cells
-from lachesis.sweeps.lock import locked
+from lachesis.sweeps.lock import held
 from lachesis.sweeps.record import Record, new_manifest
 from lachesis.sweeps.shards import Shard, shards_of, unfinished
 from lachesis.sweeps.specification import Specification
@@ -122,8 +121,7 @@ def sweep(
     cells = expand(specification)
     shards = shards_of(cells, _digest(cells), timed=specification.timeline_interval_s is not None)
     _check_place(Path(directory), restart=restart)
-    place = make_folder(directory)
-    with locked(place):
+    with held(directory) as place:
         earlier = None if restart else _earlier(place, shards[0].sweep)
         traces = _read_traces(cells, watcher)
         if earlier is not None:

@@ -172,6 +172,8 @@ def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
             if isinstance(fault, FileNotFoundError):
                 raise InputError("no such file or folder", path=place) from fault
             raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
+        except ValueError as fault:  # a NUL
+            raise InputError("is no name of a file or folder", path=place) from fault
         if not (place.is_dir() or place.is_file()):
             rule = "must be a file or a folder; a pipe or device cannot be read twice"
             raise InputError(rule if place.exists() else "no such file or folder", path=place)
