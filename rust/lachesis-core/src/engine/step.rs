@@ -61,7 +61,7 @@ impl Engine<'_> {
             self.while_slowest(&mut stretch);
             for gpu in self.gpus() {
                 if stretch.steps > 1 && self.scheduler.count(gpu) > 0 {
-                    stretch.steps = self.placement.uniform_steps(gpu, stretch.steps);
+                    stretch.steps = self.placement.uniform_steps(gpu, self.step + 1, stretch.steps);
                 }
             }
             stretch.steps = stretch.steps_to(free);
