@@ -104,6 +104,8 @@ impl Cohort {
 pub struct Appends {
     pub(super) slots: Vec<Option<Append>>,
     pub(super) cohorts: Vec<Cohort>,
+    /// Members of each cohort, side by side, because every step asks for some.
+    pub(super) sizes: Vec<u32>,
     pub(super) exceptions: Vec<Exception>,
     pub(super) vacant_exceptions: Vec<u32>,
     pub(super) phases: u32,
@@ -146,9 +148,10 @@ impl Appends {
             regular: [0; CLASSES],
         };
         let phases = || (0..block_tokens).flat_map(|phase| Tier::ALL.map(|target| cohort(phase, target)));
-        let cohorts = (0..gpus).flat_map(|_| phases()).collect();
+        let cohorts: Vec<Cohort> = (0..gpus).flat_map(|_| phases()).collect();
         Self {
             slots: Vec::new(),
+            sizes: vec![0; cohorts.len()],
             cohorts,
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
@@ -225,6 +228,7 @@ impl Placement {
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
         cohort.members.push(slot);
+        appends.sizes[index(cohort_index)] += 1;
         if exceptional {
             cohort.exceptional.push(slot);
         } else {
@@ -262,6 +266,7 @@ impl Placement {
         let cohort = &mut appends.cohorts[index(append.cohort)];
         let place = cohort.members.iter().position(|&member| member == slot);
         cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
+        appends.sizes[index(append.cohort)] -= 1;
         if cohort.members.is_empty() {
             appends.gpus[usize::from(gpu)].occupied.retain(|&occupied| occupied != append.cohort);
         }

@@ -29,13 +29,11 @@ impl Placement {
     pub fn draw_for_step(&mut self, gpu: u16, step: u64) -> Result<(), Starved> {
         let appends = &mut self.appends;
         let first = appends.first_cohort(gpu, step, 0);
-        let hbm_members = appends.cohorts[index(first)].members.len();
-        let hbf_members = appends.cohorts[index(first) + 1].members.len();
-        if hbm_members + hbf_members == 0 {
+        let members = PerTier([appends.sizes[index(first)], appends.sizes[index(first) + 1]]);
+        let all = members[Tier::Hbm] + members[Tier::Hbf];
+        if all == 0 {
             return Ok(());
         }
-        let members = PerTier([narrow(hbm_members), narrow(hbf_members)]);
-        let all = members[Tier::Hbm] + members[Tier::Hbf];
         let free = self.memory.gpus[usize::from(gpu)].free;
         if free.0 == [0, 0] {
             // A full memory: whatever is drawn is reclaimed.
