@@ -13,6 +13,9 @@ use crate::workload::NONE;
 impl Engine<'_> {
     /// Phase 6: admissions, GPU by GPU.
     pub(super) fn admit(&mut self) -> Result<()> {
+        if self.scheduler.waiting_anywhere() == 0 {
+            return Ok(());
+        }
         for gpu in self.gpus() {
             while let Some(head) = self.scheduler.head(gpu) {
                 if self.can_admit(gpu, head) {

@@ -39,6 +39,8 @@ pub struct Engine<'w> {
     timers: Timers,
     wheel: StepWheel,
     loads: Vec<GpuLoad>,
+    /// Of the coming step, per busy GPU: its local price, and how that grows from step to step.
+    lines: Vec<(Picos, Picos)>,
     /// Per GPU: timers that its sessions wait for.
     pending_timers: Vec<u32>,
     /// Per GPU: live sessions.
@@ -89,6 +91,7 @@ impl<'w> Engine<'w> {
             timers: Timers::default(),
             wheel: StepWheel::default(),
             loads: vec![GpuLoad::default(); gpus],
+            lines: Vec::with_capacity(gpus),
             pending_timers: vec![0; gpus],
             live_sessions: vec![0; gpus],
             recorder,

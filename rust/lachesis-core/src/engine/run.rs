@@ -1,6 +1,6 @@
 //! The loop over instants, and when it ends.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Landing};
 use crate::error::{Error, Result};
 use crate::result::{RequestTimes, Snapshot, Stop, Timeline, TimelineRow, Window};
 use crate::scheduler::Load;
@@ -130,17 +130,17 @@ impl Engine<'_> {
 
     /// Phases 6 and 7.
     fn begin_step_boundary(&mut self) -> Result<()> {
-        for load in &mut self.loads {
-            load.landing = 0;
+        if self.config.landing == Landing::Sync {
+            for load in &mut self.loads {
+                load.landing = 0;
+            }
         }
         self.admit()?;
-        if self.scheduler.running > 0 {
-            for gpu in self.gpus() {
-                if self.scheduler.count(gpu) > 0 {
-                    self.draw_blocks(gpu)?;
-                    self.tell_draws(gpu);
-                }
-            }
+        // A GPU where a draw fails keeps at least one running request: the list of the busy stays as it is.
+        for place in 0..self.scheduler.busy().len() {
+            let gpu = self.scheduler.busy()[place];
+            self.draw_blocks(gpu)?;
+            self.tell_draws(gpu);
         }
         if self.config.check_blocks {
             self.placement.check()?;

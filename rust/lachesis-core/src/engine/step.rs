@@ -1,9 +1,9 @@
 //! The decode step: its price, and any number of steps at once where nothing can happen in between.
 
-use crate::engine::Engine;
+use crate::engine::{Config, Engine, Landing};
 use crate::error::{Error, Result};
 use crate::event::StepEventKind;
-use crate::hw::{GpuLoad, WindowKind};
+use crate::hw::WindowKind;
 use crate::placement::Waits;
 use crate::units::{NEVER, PerTier, Picos, Tier, index};
 
@@ -49,19 +49,21 @@ impl Engine<'_> {
     /// Phase 8: starts one step, or as many as pass before anything can happen, and returns when the last one ends and how many there are.
     /// `until` is the time of the next timer or arrival, or the horizon.
     pub(super) fn start_steps(&mut self, until: Picos) -> Result<(Picos, u64)> {
-        for (gpu, load) in self.loads.iter_mut().enumerate() {
-            load.flash_writers = self.placement.appends.flash_writers(gpu);
+        for &gpu in self.scheduler.busy() {
+            let gpu = usize::from(gpu);
+            self.loads[gpu].flash_writers = self.placement.appends.flash_writers(gpu);
         }
         let mut stretch = self.price();
-        let pays_landing = self.loads.iter().any(|load| load.landing > 0);
+        let pays_landing =
+            self.config.landing == Landing::Sync && self.loads.iter().any(|load| load.landing > 0);
         let one_by_one = std::mem::take(&mut self.made_room) || pays_landing || self.tells_steps();
         let free = until - self.now;
         if !one_by_one && self.config.cost.is_linear() && free > stretch.first {
             stretch.steps = self.wheel.steps_to_next(u64::MAX);
             self.while_slowest(&mut stretch);
-            for gpu in self.gpus() {
-                if stretch.steps > 1 && self.scheduler.count(gpu) > 0 {
-                    stretch.steps = self.placement.uniform_steps(gpu, stretch.steps);
+            for &gpu in self.scheduler.busy() {
+                if stretch.steps > 1 {
+                    stretch.steps = self.placement.uniform_steps(gpu, self.step + 1, stretch.steps);
                 }
             }
             stretch.steps = stretch.steps_to(free);
@@ -77,10 +79,8 @@ impl Engine<'_> {
         // The first step's blocks have been drawn in phase 7; those of the k-th are drawn after k steps.
         if steps > 1 {
             let mut waits = PerTier([Waits::default(); 2]);
-            for gpu in self.gpus() {
-                if self.scheduler.count(gpu) > 0 {
-                    self.placement.draw_for_steps(gpu, self.step + 1, steps - 1, &mut waits);
-                }
+            for &gpu in self.scheduler.busy() {
+                self.placement.draw_for_steps(gpu, self.step + 1, steps - 1, &mut waits);
             }
             let undrawn = waits.0.map(|waits| stretch.weighted(waits.steps, waits.pairs).cast_unsigned());
             self.recorder.not_yet_in_use(PerTier(undrawn));
@@ -89,25 +89,30 @@ impl Engine<'_> {
     }
 
     /// The price of the coming step and how it grows from step to step.
-    fn price(&self) -> Stretch {
-        let cost = &self.config.cost;
-        let line = |load: &GpuLoad| (cost.local(load), cost.growth(load));
+    fn price(&mut self) -> Stretch {
+        let Self { config: Config { cost, .. }, loads, lines, scheduler, .. } = self;
+        lines.clear();
+        lines.extend(scheduler.busy().iter().map(|&gpu| {
+            let load = &loads[usize::from(gpu)];
+            (cost.local(load), cost.growth(load))
+        }));
         // Of the slowest GPUs the one that grows fastest is the slowest from the second step on.
-        let (first, growth) = self.loads.iter().map(line).max().unwrap_or((0, 0));
-        Stretch { first: first + cost.common(self.scheduler.running), growth, steps: 1 }
+        let (first, growth) = lines.iter().copied().max().unwrap_or((0, 0));
+        Stretch { first: first + cost.common(scheduler.running), growth, steps: 1 }
     }
 
     /// Cuts a stretch down to the steps for which the slowest GPU stays the slowest.
     fn while_slowest(&self, stretch: &mut Stretch) {
-        let cost = &self.config.cost;
-        let first = stretch.first - cost.common(self.scheduler.running);
-        for load in self.loads.iter().filter(|load| load.batch > 0) {
-            let faster = cost.growth(load) - stretch.growth;
+        let first = stretch.first - self.config.cost.common(self.scheduler.running);
+        for &(local, growth) in &self.lines {
+            let faster = growth - stretch.growth;
             if faster > 0 {
                 // The other line passes ours after the lead over the difference in growth.
-                let lead = first - cost.local(load);
-                let equal = u64::try_from(lead / faster).unwrap_or(0);
-                stretch.steps = stretch.steps.min(equal + 1);
+                let lead = first - local;
+                if faster.saturating_mul((stretch.steps - 1).cast_signed()) > lead {
+                    let equal = u64::try_from(lead / faster).unwrap_or(0);
+                    stretch.steps = stretch.steps.min(equal + 1);
+                }
             }
         }
     }
@@ -115,11 +120,15 @@ impl Engine<'_> {
     /// Phase 1: `steps` steps have ended now.
     pub(super) fn end_steps(&mut self, steps: u64) {
         self.step += steps;
-        for load in &mut self.loads {
+        let by_tier = self.config.cost.tier_reads.is_some();
+        for &gpu in self.scheduler.busy() {
+            let load = &mut self.loads[usize::from(gpu)];
             load.context += u64::from(load.batch) * steps;
             load.window += u64::from(load.window_growers) * steps;
-            load.by_tier[Tier::Hbf as usize] += u64::from(load.flash_writers) * steps;
-            load.by_tier[Tier::Hbm as usize] += u64::from(load.batch - load.flash_writers) * steps;
+            if by_tier {
+                load.by_tier[Tier::Hbf as usize] += u64::from(load.flash_writers) * steps;
+                load.by_tier[Tier::Hbm as usize] += u64::from(load.batch - load.flash_writers) * steps;
+            }
         }
         for (slot, admission) in self.first_steps.drain(..) {
             let running = self.scheduler.running(slot);

@@ -21,7 +21,7 @@ pub struct GpuMemory {
     pub free: PerTier<u32>,
     /// Blocks drawn by running requests and not yet entered in a segment's row.
     pub in_flight: PerTier<u32>,
-    reclaim: ReclaimList,
+    pub(super) reclaim: ReclaimList,
 }
 
 /// The KV memory of a node.
@@ -32,7 +32,7 @@ pub struct Memory {
     /// Blocks that the node has.
     total: PerTier<u64>,
     /// Blocks on the free lists of all GPUs.
-    free: PerTier<u64>,
+    pub(super) free: PerTier<u64>,
     /// Whether a draw may be served by the other tier.
     pub falls_back: bool,
     /// Draws served by the other tier.
@@ -43,11 +43,11 @@ pub struct Memory {
     pub held: PerClassTier<u64>,
     /// Which block ids the segments hold, where somebody asked.
     pub book: Option<Box<BlockBook>>,
-    block_tokens: u32,
-    segments: Vec<Segment>,
+    pub(super) block_tokens: u32,
+    pub(super) segments: Vec<Segment>,
     /// First vacated, first used, as in the slab of extents.
-    vacant: VecDeque<SegmentId>,
-    extents: ExtentSlab,
+    pub(super) vacant: VecDeque<SegmentId>,
+    pub(super) extents: ExtentSlab,
 }
 
 impl Memory {
@@ -152,92 +152,6 @@ impl Memory {
     #[must_use]
     pub fn node_used(&self) -> PerTier<u64> {
         PerTier([0, 1].map(|tier| self.total.0[tier] - self.free.0[tier]))
-    }
-
-    /// Takes free blocks for running requests.
-    #[inline]
-    pub fn take_in_flight(&mut self, gpu: u16, tier: Tier, blocks: u32) {
-        let memory = &mut self.gpus[usize::from(gpu)];
-        memory.free[tier] -= blocks;
-        memory.in_flight[tier] += blocks;
-        self.free[tier] -= u64::from(blocks);
-    }
-
-    /// Whether `needed` blocks, by target tier, can be had on a GPU: free ones, else reclaimed ones.
-    #[must_use]
-    pub fn can_have(&self, gpu: u16, needed: PerTier<u64>) -> bool {
-        let memory = &self.gpus[usize::from(gpu)];
-        let available = |tier: Tier| u64::from(memory.free[tier]) + memory.reclaim.blocks[tier];
-        if self.falls_back {
-            needed[Tier::Hbm] + needed[Tier::Hbf] <= available(Tier::Hbm) + available(Tier::Hbf)
-        } else {
-            Tier::ALL.iter().all(|&tier| needed[tier] <= available(tier))
-        }
-    }
-
-    /// Takes a run of at most `most` blocks off a free list for target tier `target`: its own list, else the other's (where
-    /// the policy falls back), else by reclaiming from the least recent segment. `None` if nothing can be had.
-    ///
-    /// Contract: as many calls as it takes give the same tiers, in the same order, as drawing block by block.
-    #[inline]
-    pub fn draw_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
-        let memory = &mut self.gpus[usize::from(gpu)];
-        if memory.free[target] > 0 {
-            let blocks = most.min(memory.free[target]);
-            memory.free[target] -= blocks;
-            self.free[target] -= u64::from(blocks);
-            return Some(Extent { tier: target, blocks });
-        }
-        let other = target.other();
-        if self.falls_back && memory.free[other] > 0 {
-            let blocks = most.min(memory.free[other]);
-            memory.free[other] -= blocks;
-            self.free[other] -= u64::from(blocks);
-            self.fallbacks += u64::from(blocks);
-            return Some(Extent { tier: other, blocks });
-        }
-        let extent = self.reclaim_run(gpu, target, most)?;
-        // A reclaimed block returns to its list and is drawn from there at once.
-        if extent.tier != target {
-            self.fallbacks += u64::from(extent.blocks);
-        }
-        Some(extent)
-    }
-
-    /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
-    #[inline]
-    fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
-        let list = &mut self.gpus[usize::from(gpu)].reclaim;
-        let id = list.head(&self.segments)?;
-        let segment = &mut self.segments[id.index()];
-        debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
-        if !self.falls_back && segment.stack.top().is_none_or(|top| top.tier != target) {
-            return None;
-        }
-        let extent = self.extents.pop(&mut segment.stack, most)?;
-        if let Some(book) = &mut self.book {
-            book.popped(gpu, id, segment.class, extent);
-        }
-        segment.blocks[extent.tier] -= extent.blocks;
-        self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
-        list.blocks[extent.tier] -= u64::from(extent.blocks);
-        self.reclaimed += u64::from(extent.blocks);
-        let held = segment.held();
-        if held == 0 {
-            segment.resident = 0;
-            self.emptied(gpu, id);
-        } else if !segment.closed {
-            segment.resident = segment.resident.min(held * self.block_tokens);
-        }
-        Some(extent)
-    }
-
-    /// The last block of a listed segment has been taken.
-    fn emptied(&mut self, gpu: u16, id: SegmentId) {
-        self.gpus[usize::from(gpu)].reclaim.remove(&mut self.segments, id);
-        if self.segments[id.index()].closed {
-            self.vacant.push_back(id);
-        }
     }
 
     /// Appends `tokens` tokens to a segment's resident ones, drawing what blocks they need; `written` is told the tier of every

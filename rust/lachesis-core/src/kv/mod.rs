@@ -1,6 +1,7 @@
 //! Blocks and who holds them: free lists, extents, the segment table, the reclaim list.
 
 mod book;
+mod draw;
 mod extent;
 mod memory;
 mod pool;

@@ -8,11 +8,11 @@
 use crate::kv::{Extent, SegmentId};
 use crate::placement::Placement;
 use crate::placement::draw::OpenDraw;
-use crate::units::{CLASSES, PerTier, SegmentClass, Tier, index, narrow};
+use crate::units::{CLASSES, PerTier, SegmentClass, Tier, index};
 
 /// A log this long is cut down to what a member can still ask for.
 const LONG_LOG: usize = 64;
-const NO_EXCEPTION: u32 = u32::MAX;
+pub(super) const NO_EXCEPTION: u32 = u32::MAX;
 
 /// A draw of this running request cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,25 +30,25 @@ pub(super) struct Append {
     /// Rounds of the cohort with flash as the regime, before it joined.
     flash_rounds_before: u64,
     pub(super) cohort: u32,
-    first_exception: u32,
-    last_exception: u32,
-    class: SegmentClass,
+    pub(super) first_exception: u32,
+    pub(super) last_exception: u32,
+    pub(super) class: SegmentClass,
     /// Its current block is not of the cohort's regime but of `tier`.
     pub(super) exceptional: bool,
     pub(super) tier: Tier,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Exception {
-    round: u64,
-    next: u32,
-    tier: Tier,
+pub(super) struct Exception {
+    pub(super) round: u64,
+    pub(super) next: u32,
+    pub(super) tier: Tier,
 }
 
 #[derive(Debug)]
 pub(super) struct Cohort {
     /// It draws in steps with this remainder by the number of cohorts of its target.
-    pub(super) phase: u64,
+    phase: u32,
     target: Tier,
     /// As counted in its GPU's `irregular_cohorts`.
     counts_as_irregular: bool,
@@ -83,6 +83,12 @@ impl Cohort {
         !self.members.is_empty() && (!self.exceptional.is_empty() || self.regime != self.target)
     }
 
+    /// Steps from one with remainder `now` to the next that it draws in.
+    #[inline]
+    pub(super) const fn ahead(&self, now: u32, phases: u32) -> u32 {
+        if self.phase >= now { self.phase - now } else { self.phase + phases - now }
+    }
+
     /// So many rounds have been drawn under the regime at hand.
     #[inline]
     pub(super) fn end_rounds(&mut self, rounds: u64) {
@@ -98,8 +104,10 @@ impl Cohort {
 pub struct Appends {
     pub(super) slots: Vec<Option<Append>>,
     pub(super) cohorts: Vec<Cohort>,
-    exceptions: Vec<Exception>,
-    vacant_exceptions: Vec<u32>,
+    /// Members of each cohort, side by side, because every step asks for some.
+    pub(super) sizes: Vec<u32>,
+    pub(super) exceptions: Vec<Exception>,
+    pub(super) vacant_exceptions: Vec<u32>,
     pub(super) phases: u32,
     /// A step, and its remainder by the phases.
     at: (u64, u32),
@@ -128,7 +136,7 @@ impl Appends {
 
     pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
         let cohort = |phase: u32, target| Cohort {
-            phase: u64::from(phase),
+            phase,
             target,
             counts_as_irregular: false,
             members: Vec::new(),
@@ -140,9 +148,10 @@ impl Appends {
             regular: [0; CLASSES],
         };
         let phases = || (0..block_tokens).flat_map(|phase| Tier::ALL.map(|target| cohort(phase, target)));
-        let cohorts = (0..gpus).flat_map(|_| phases()).collect();
+        let cohorts: Vec<Cohort> = (0..gpus).flat_map(|_| phases()).collect();
         Self {
             slots: Vec::new(),
+            sizes: vec![0; cohorts.len()],
             cohorts,
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
@@ -172,13 +181,19 @@ impl Appends {
         self.gpus[gpu].flash_writers
     }
 
-    /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw `ahead` steps after `step`, less than a cycle.
-    pub(super) fn first_cohort(&mut self, gpu: u16, step: u64, ahead: u32) -> u32 {
+    /// A step's remainder by the phases.
+    #[inline]
+    pub(super) fn remainder(&mut self, step: u64) -> u32 {
         // Every GPU asks at every step: one division serves them all.
         if self.at.0 != step {
             self.at = (step, u32::try_from(step % u64::from(self.phases)).unwrap_or(0));
         }
-        let phase = self.at.1 + ahead;
+        self.at.1
+    }
+
+    /// The first of the two cohorts (targets HBM, HBF) of a GPU that draw `ahead` steps after `step`, less than a cycle.
+    pub(super) fn first_cohort(&mut self, gpu: u16, step: u64, ahead: u32) -> u32 {
+        let phase = self.remainder(step) + ahead;
         let phase = if phase >= self.phases { phase - self.phases } else { phase };
         (u32::from(gpu) * self.phases + phase) * 2
     }
@@ -213,6 +228,7 @@ impl Placement {
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
         cohort.members.push(slot);
+        appends.sizes[index(cohort_index)] += 1;
         if exceptional {
             cohort.exceptional.push(slot);
         } else {
@@ -250,6 +266,7 @@ impl Placement {
         let cohort = &mut appends.cohorts[index(append.cohort)];
         let place = cohort.members.iter().position(|&member| member == slot);
         cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
+        appends.sizes[index(append.cohort)] -= 1;
         if cohort.members.is_empty() {
             appends.gpus[usize::from(gpu)].occupied.retain(|&occupied| occupied != append.cohort);
         }
@@ -348,52 +365,6 @@ impl Placement {
             row.resident.div_ceil(block_tokens),
             "Invariant: a segment holds the blocks that its tokens need"
         );
-    }
-
-    pub(super) fn make_exception(&mut self, gpu: u16, slot: u32, tier: Tier, step: u64) {
-        let round = self.appends.cohorts[index(self.appends.append(slot).cohort)].round;
-        let exception = Exception { round, next: NO_EXCEPTION, tier };
-        let place = if let Some(place) = self.appends.vacant_exceptions.pop() {
-            self.appends.exceptions[index(place)] = exception;
-            place
-        } else {
-            self.appends.exceptions.push(exception);
-            narrow(self.appends.exceptions.len() - 1)
-        };
-        let append = self.appends.append_mut(slot);
-        let last = std::mem::replace(&mut append.last_exception, place);
-        // The last exception's slot in the slab is only ours while it is not consumed, which happens at leave alone.
-        if append.first_exception == NO_EXCEPTION {
-            append.first_exception = place;
-        }
-        append.exceptional = true;
-        append.tier = tier;
-        let (class, cohort_index) = (append.class, append.cohort);
-        if last != NO_EXCEPTION {
-            self.appends.exceptions[index(last)].next = place;
-        }
-        let cohort = &mut self.appends.cohorts[index(cohort_index)];
-        cohort.exceptional.push(slot);
-        cohort.regular[class as usize] -= 1;
-        let regime = cohort.regime;
-        self.change_writers(gpu, class, regime, step, -1);
-        self.change_writers(gpu, class, tier, step, 1);
-    }
-
-    /// Exceptional members leave the blocks that made them so.
-    pub(super) fn revert_exceptional(&mut self, gpu: u16, cohort_index: u32, step: u64) {
-        let mut exceptional = std::mem::take(&mut self.appends.cohorts[index(cohort_index)].exceptional);
-        let regime = self.appends.cohorts[index(cohort_index)].regime;
-        for &slot in &exceptional {
-            let append = self.appends.append_mut(slot);
-            append.exceptional = false;
-            let (class, tier) = (append.class, append.tier);
-            self.appends.cohorts[index(cohort_index)].regular[class as usize] += 1;
-            self.change_writers(gpu, class, tier, step, -1);
-            self.change_writers(gpu, class, regime, step, 1);
-        }
-        exceptional.clear();
-        self.appends.cohorts[index(cohort_index)].exceptional = exceptional;
     }
 
     pub(super) fn change_writers(

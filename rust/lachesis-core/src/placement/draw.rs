@@ -2,7 +2,7 @@
 
 use crate::kv::Extent;
 use crate::placement::Placement;
-use crate::placement::append::{Appends, Cohort, Starved};
+use crate::placement::append::{Cohort, Starved};
 use crate::units::{PerTier, SegmentClass, Tier, index, narrow};
 
 /// A round of draws that could not be one operation, while it is under way.
@@ -20,29 +20,6 @@ pub(super) struct OpenDraw {
     runs: Vec<Extent>,
 }
 
-/// Steps that pass before blocks are drawn: Σ k and Σ k(k − 1)/2 over the blocks, k steps before each, from which the time before they
-/// are drawn follows where the time of steps grows linearly.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// Σ k.
-    pub steps: u64,
-    /// Σ k(k − 1)/2.
-    pub pairs: u64,
-}
-
-impl Waits {
-    /// Adds `blocks` blocks a round, in rounds after k = a, a + d, … steps, `rounds` of them.
-    #[inline]
-    pub fn add(&mut self, blocks: u64, a: u64, rounds: u64, d: u64) {
-        let n = rounds;
-        let pairs = n * n.saturating_sub(1) / 2;
-        let sum = n * a + d * pairs;
-        let squares = n * a * a + 2 * a * d * pairs + d * d * (pairs * (2 * n).saturating_sub(1) / 3);
-        self.steps += blocks * sum;
-        self.pairs += blocks * ((squares - sum) / 2);
-    }
-}
-
 impl Placement {
     /// Draws the blocks that running requests of a GPU need for `step`.
     ///
@@ -52,13 +29,11 @@ impl Placement {
     pub fn draw_for_step(&mut self, gpu: u16, step: u64) -> Result<(), Starved> {
         let appends = &mut self.appends;
         let first = appends.first_cohort(gpu, step, 0);
-        let hbm_members = appends.cohorts[index(first)].members.len();
-        let hbf_members = appends.cohorts[index(first) + 1].members.len();
-        if hbm_members + hbf_members == 0 {
+        let members = PerTier([appends.sizes[index(first)], appends.sizes[index(first) + 1]]);
+        let all = members[Tier::Hbm] + members[Tier::Hbf];
+        if all == 0 {
             return Ok(());
         }
-        let members = PerTier([narrow(hbm_members), narrow(hbf_members)]);
-        let all = members[Tier::Hbm] + members[Tier::Hbf];
         let free = self.memory.gpus[usize::from(gpu)].free;
         if free.0 == [0, 0] {
             // A full memory: whatever is drawn is reclaimed.
@@ -115,7 +90,7 @@ impl Placement {
     }
 
     /// Takes free blocks for running requests.
-    fn take_free(&mut self, gpu: u16, blocks: PerTier<u32>) {
+    pub(super) fn take_free(&mut self, gpu: u16, blocks: PerTier<u32>) {
         for tier in Tier::ALL {
             self.memory.take_in_flight(gpu, tier, blocks[tier]);
         }
@@ -270,53 +245,6 @@ impl Placement {
                 visit(self, slots, run.tier);
             }
             position += slots.len();
-        }
-    }
-
-    /// The most steps that may be taken at once on a GPU because every draw after the first step's would be served by the tier
-    /// that already is its cohort's regime; at most `most`, at least 1.
-    #[must_use]
-    #[inline]
-    pub fn uniform_steps(&self, gpu: u16, most: u64) -> u64 {
-        let on_gpu = &self.appends.gpus[usize::from(gpu)];
-        if on_gpu.irregular_cohorts > 0 {
-            return 1;
-        }
-        let free = self.memory.gpus[usize::from(gpu)].free;
-        // Every member draws once in a cycle.
-        let cycles = most.div_ceil(u64::from(self.appends.phases));
-        let serves =
-            |tier: Tier| u64::from(free[tier]) >= u64::from(on_gpu.members[tier]).saturating_mul(cycles);
-        if serves(Tier::Hbm) && serves(Tier::Hbf) {
-            return most.max(1);
-        }
-        let cycles = |tier| free[tier].checked_div(on_gpu.members[tier]).map_or(most, u64::from);
-        let whole_cycles = cycles(Tier::Hbm).min(cycles(Tier::Hbf));
-        whole_cycles.saturating_mul(u64::from(self.appends.phases)).clamp(1, most.max(1))
-    }
-
-    /// Draws for `steps` steps from `step` on at once, and adds to `waits`, by tier, how many steps pass from the one before `step` to each
-    /// draw.
-    ///
-    /// Contract: `steps` is at most what `uniform_steps` allows.
-    pub fn draw_for_steps(&mut self, gpu: u16, step: u64, steps: u64, waits: &mut PerTier<Waits>) {
-        let Appends { gpus, cohorts, phases, .. } = &mut self.appends;
-        let phases = u64::from(*phases);
-        let now = step % phases;
-        for &place in &gpus[usize::from(gpu)].occupied {
-            let cohort = &mut cohorts[index(place)];
-            // Steps s in [step, step + steps) with s ≡ phase (mod phases).
-            let ahead = if cohort.phase >= now { cohort.phase - now } else { cohort.phase + phases - now };
-            if ahead >= steps {
-                continue;
-            }
-            let rounds = (steps - ahead).div_ceil(phases);
-            let target = Tier::ALL[index(place & 1)];
-            let members = cohort.members.len() as u64;
-            cohort.end_rounds(rounds);
-            let blocks = u32::try_from(members * rounds).unwrap_or(u32::MAX);
-            self.memory.take_in_flight(gpu, target, blocks);
-            waits[target].add(members, ahead + 1, rounds, phases);
         }
     }
 }

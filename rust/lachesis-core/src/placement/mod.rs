@@ -5,14 +5,16 @@ mod append;
 mod decisions;
 mod draw;
 mod drawn;
+mod exception;
 mod ledger;
 pub mod live;
+mod stretch;
 mod suffix;
 
 pub use append::{Appends, Starved};
 pub use decisions::{Decisions, Fate};
-pub use draw::Waits;
 pub use ledger::{Ledger, WriteKind};
+pub use stretch::Waits;
 pub use suffix::Need;
 
 use crate::kv::{Memory, Segment, SegmentId};

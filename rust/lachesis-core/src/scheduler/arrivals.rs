@@ -40,6 +40,9 @@ pub struct Arrivals {
     seed: u64,
     /// A fixed list of draws, after which nothing arrives; else the stream is without end.
     fixed: Option<Vec<u32>>,
+    /// Sessions of the workload.
+    sessions: usize,
+    /// The seeded order of draws, where it is asked for.
     order: Vec<u32>,
     epoch: u64,
     /// Draws that have a start.
@@ -57,8 +60,9 @@ impl Arrivals {
         let mut arrivals = Self {
             load,
             seed,
+            sessions: workload.len(),
+            order: if fixed.is_none() { workload.draw_order(seed, 0) } else { Vec::new() },
             fixed,
-            order: workload.draw_order(seed, 0),
             epoch: 0,
             drawn: 0,
             scheduled: VecDeque::new(),
@@ -100,8 +104,12 @@ impl Arrivals {
         };
         self.drawn += 1;
         let start = Start { time, draw, session };
-        let place = self.scheduled.partition_point(|present| *present < start);
-        self.scheduled.insert(place, start);
+        if self.scheduled.back().is_none_or(|last| *last < start) {
+            self.scheduled.push_back(start);
+        } else {
+            let place = self.scheduled.partition_point(|present| *present < start);
+            self.scheduled.insert(place, start);
+        }
     }
 
     fn schedule_poisson(&mut self, workload: &Workload) {
@@ -143,6 +151,6 @@ impl Arrivals {
     /// How often each session of the workload has been drawn, on average.
     #[must_use]
     pub fn repeats(&self) -> f64 {
-        to_f64(i128::from(self.drawn)) / to_f64(self.order.len() as i128)
+        to_f64(i128::from(self.drawn)) / to_f64(self.sessions as i128)
     }
 }

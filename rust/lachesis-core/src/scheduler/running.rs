@@ -56,6 +56,10 @@ pub struct Scheduler {
     slots: Vec<Running>,
     vacant: Vec<u32>,
     admissions: u64,
+    /// GPUs with running requests, ascending.
+    busy: Vec<u16>,
+    /// Requests waiting on all GPUs.
+    waiting: usize,
     /// Running requests of the node.
     pub running: u32,
 }
@@ -70,12 +74,15 @@ impl Scheduler {
             slots: Vec::new(),
             vacant: Vec::new(),
             admissions: 0,
+            busy: Vec::with_capacity(gpus),
+            waiting: 0,
             running: 0,
         }
     }
 
     /// A request of the `draw`-th session joins its GPU's queue at `time`, which is never before that of the last to join.
     pub fn enqueue(&mut self, gpu: u16, time: Picos, draw: u64, who: Waiting) {
+        self.waiting += 1;
         let waiting = &mut self.gpus[usize::from(gpu)].waiting;
         let place = (time, draw, who.request);
         let mut behind = waiting.len();
@@ -101,9 +108,23 @@ impl Scheduler {
         self.gpus[usize::from(gpu)].waiting.len()
     }
 
+    /// Requests waiting on all GPUs.
+    #[must_use]
+    pub const fn waiting_anywhere(&self) -> usize {
+        self.waiting
+    }
+
+    /// GPUs with running requests, ascending.
+    #[must_use]
+    pub fn busy(&self) -> &[u16] {
+        &self.busy
+    }
+
     /// Takes the head off a queue.
     pub fn pop(&mut self, gpu: u16) {
-        self.gpus[usize::from(gpu)].waiting.pop_front();
+        if self.gpus[usize::from(gpu)].waiting.pop_front().is_some() {
+            self.waiting -= 1;
+        }
     }
 
     /// Running requests of a GPU.
@@ -144,6 +165,10 @@ impl Scheduler {
             self.slots[index(older)].newer = slot;
         }
         queue.count += 1;
+        if queue.count == 1 {
+            let place = self.busy.partition_point(|&busy| busy < gpu);
+            self.busy.insert(place, gpu);
+        }
         self.running += 1;
         slot
     }
@@ -161,6 +186,9 @@ impl Scheduler {
             self.slots[index(running.older)].newer = running.newer;
         }
         queue.count -= 1;
+        if queue.count == 0 {
+            self.busy.retain(|&busy| busy != running.gpu);
+        }
         self.running -= 1;
         self.slots[index(slot)].admission = 0;
         self.vacant.push(slot);
