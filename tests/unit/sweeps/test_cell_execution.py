@@ -61,3 +61,8 @@ def test_neighbours_are_cells_of_one_trace_model_and_slo() -> None:
     assert near == {
         ("1/7", "tight"): 40, ("2/6", "tight"): 40, ("1/7", "loose"): None, ("2/6", "loose"): None,
     }  # fmt: skip
+
+
+def test_how_finely_a_load_is_searched_for_is_part_of_a_cell() -> None:
+    asked = Specification.parse(SPECIFICATION)
+    assert {cell.id for cell in expand(asked)}.isdisjoint(cell.id for cell in expand(asked, SHORT))
