@@ -24,6 +24,11 @@ def test_the_least_hbm_is_the_first_split_that_lasts(lachesis_here):
     assert finding["found"]["hbm_gb_per_gpu"] == 36
     assert len(answer["runs"]) == 1
     assert finding["sentence"] in said
+    assert "misses the SLO" not in said
+    # The SLO is not asked for, and a miss is told.
+    answer, said = asked(lachesis_here, *words, "--years", "1", "--set", "slo.tpot_p99_ms=1")
+    assert answer["findings"][0]["found"]["meets_slo"] is False
+    assert "at 32 sessions, and misses the SLO there" in said
     # All the splits are tried before it is said that none will do.
     answer, said = asked(lachesis_here, *words, "--years", "1e8")
     assert answer["findings"][0]["found"] is None

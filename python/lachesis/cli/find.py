@@ -11,13 +11,18 @@ from lachesis.cli.options import (
     HARDWARE,
     INPUT,
     LOAD,
-    MEASUREMENT,
     Debug,
     Format,
+    Horizon,
     Json,
     Map,
+    Policies,
+    Precision,
     Quiet,
-    whole_number,
+    Seed,
+    Set,
+    Slo,
+    Turnovers,
 )
 
 WISH = Group("What is asked", sort_key=0)
@@ -67,56 +72,16 @@ class Options:
             help="Flash preset, or a TOML file of one. [default: hbf-slc]",
         ),
     ] = None
-    set: Annotated[
-        list[str] | None,
-        Parameter(
-            "--set",
-            metavar="KEY=VALUE",
-            group=HARDWARE,
-            negative="",
-            help="Change one preset value, such as flash.pe_cycles=30000.",
-        ),
-    ] = None
-    policy: Annotated[
-        list[str] | None,
-        Parameter(
-            "--policy",
-            metavar="NAME",
-            group=LOAD,
-            negative="",
-            help="Placement policy; repeatable. [default: hbm-first and lachesis-deterministic]",
-        ),
-    ] = None
+    set: Set = None
+    policy: Policies = None
     load: Annotated[
         str, Parameter(metavar="LOAD", group=LOAD, help="Live sessions N, or auto, as for run.")
     ] = "auto"
-    slo: Annotated[
-        str | None,
-        Parameter(metavar="NAME", group=LOAD, help="SLO preset: tight or loose. [default: tight]"),
-    ] = None
-    seed: Annotated[
-        int,
-        Parameter(
-            converter=whole_number, metavar="N", group=MEASUREMENT, help="Seed of all random draws."
-        ),
-    ] = 1
-    precision: Annotated[
-        str,
-        Parameter(
-            metavar="SHARE", group=MEASUREMENT, help="Half-width of the 95 % interval to reach."
-        ),
-    ] = "2%"
-    turnovers: Annotated[
-        float,
-        Parameter(
-            metavar="N",
-            group=MEASUREMENT,
-            help="End after so many times the load in ended sessions.",
-        ),
-    ] = 40.0
-    horizon: Annotated[
-        str, Parameter(metavar="TIME", group=MEASUREMENT, help="End after so much simulated time.")
-    ] = "60d"
+    slo: Slo = None
+    seed: Seed = 1
+    precision: Precision = "2%"
+    turnovers: Turnovers = 40.0
+    horizon: Horizon = "60d"
     json: Json = None
     quiet: Quiet = False
     debug: Debug = False

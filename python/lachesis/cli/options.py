@@ -70,3 +70,67 @@ Debug = Annotated[
         "--debug", show_default=False, group=OUTPUT, negative="", help="Show tracebacks of errors."
     ),
 ]
+
+Set = Annotated[
+    list[str] | None,
+    Parameter(
+        "--set",
+        metavar="KEY=VALUE",
+        group=HARDWARE,
+        negative="",
+        help="Change one preset value, such as flash.pe_cycles=30000.",
+    ),
+]
+Policies = Annotated[
+    list[str] | None,
+    Parameter(
+        "--policy",
+        metavar="NAME",
+        group=LOAD,
+        negative="",
+        help="Placement policy; repeatable. [default: hbm-first and lachesis-deterministic]",
+    ),
+]
+Slo = Annotated[
+    str | None,
+    Parameter(
+        "--slo",
+        metavar="NAME",
+        group=LOAD,
+        help="SLO preset: tight or loose. [default: tight]",
+    ),
+]
+Seed = Annotated[
+    int,
+    Parameter(
+        "--seed",
+        converter=whole_number,
+        metavar="N",
+        group=MEASUREMENT,
+        help="Seed of all random draws.",
+    ),
+]
+Precision = Annotated[
+    str,
+    Parameter(
+        "--precision",
+        metavar="SHARE",
+        group=MEASUREMENT,
+        help="Half-width of the 95 % interval to reach.",
+    ),
+]
+Turnovers = Annotated[
+    float,
+    Parameter(
+        "--turnovers",
+        metavar="N",
+        group=MEASUREMENT,
+        help="End after so many times the load in ended sessions.",
+    ),
+]
+Horizon = Annotated[
+    str,
+    Parameter(
+        "--horizon", metavar="TIME", group=MEASUREMENT, help="End after so much simulated time."
+    ),
+]

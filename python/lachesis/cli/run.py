@@ -14,9 +14,16 @@ from lachesis.cli.options import (
     OUTPUT,
     Debug,
     Format,
+    Horizon,
     Json,
     Map,
+    Policies,
+    Precision,
     Quiet,
+    Seed,
+    Set,
+    Slo,
+    Turnovers,
     whole_number,
 )
 
@@ -53,16 +60,7 @@ def run(
             metavar="FILE", group=HARDWARE, help="TOML file of preset values, keys as for --set."
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        Parameter(
-            "--set",
-            metavar="KEY=VALUE",
-            group=HARDWARE,
-            negative="",
-            help="Change one preset value, such as flash.pe_cycles=30000.",
-        ),
-    ] = None,
+    set_: Set = None,
     step_time: Annotated[
         Name,
         Parameter(
@@ -77,16 +75,7 @@ def run(
             metavar="TIME", group=HARDWARE, help="Fixed part of every priced step, such as 35ms."
         ),
     ] = None,
-    policy: Annotated[
-        list[str] | None,
-        Parameter(
-            "--policy",
-            metavar="NAME",
-            group=LOAD,
-            negative="",
-            help="Placement policy; repeatable. [default: hbm-first and lachesis-deterministic]",
-        ),
-    ] = None,
+    policy: Policies = None,
     load: Annotated[
         str,
         Parameter(
@@ -97,10 +86,7 @@ def run(
             "recorded, or recorded:SECONDS, which cuts longer gaps between starts.",
         ),
     ] = "auto",
-    slo: Annotated[
-        Name,
-        Parameter(metavar="NAME", group=LOAD, help="SLO preset: tight or loose. [default: tight]"),
-    ] = None,
+    slo: Slo = None,
     tpot: Annotated[
         Name,
         Parameter(
@@ -117,29 +103,10 @@ def run(
         Literal["last-output", "next-message"] | None,
         Parameter(group=LOAD, help="When a turn's context ends. [default: last-output]"),
     ] = None,
-    seed: Annotated[
-        int,
-        Parameter(
-            converter=whole_number, metavar="N", group=MEASUREMENT, help="Seed of all random draws."
-        ),
-    ] = 1,
-    precision: Annotated[
-        str,
-        Parameter(
-            metavar="SHARE", group=MEASUREMENT, help="Half-width of the 95 % interval to reach."
-        ),
-    ] = "2%",
-    turnovers: Annotated[
-        float,
-        Parameter(
-            metavar="N",
-            group=MEASUREMENT,
-            help="End after so many times the load in ended sessions.",
-        ),
-    ] = 40.0,
-    horizon: Annotated[
-        str, Parameter(metavar="TIME", group=MEASUREMENT, help="End after so much simulated time.")
-    ] = "60d",
+    seed: Seed = 1,
+    precision: Precision = "2%",
+    turnovers: Turnovers = 40.0,
+    horizon: Horizon = "60d",
     cold: Annotated[
         bool,
         Parameter(

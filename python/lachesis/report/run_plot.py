@@ -31,8 +31,9 @@ CLASS_COLOURS = {
 BAR_COLOUR = "#56B4E9"
 INK = "#222222"
 WARRANTY_COLOUR = "#A50026"
-#: Beyond this span of device-years a linear axis hides the shorter bars.
-LINEAR_SPAN = 40.0
+#: Beyond this span of device-years a linear axis hides how the shorter lives compare with the
+#: warranty; in every plot.
+LINEAR_SPAN = 8.0
 _SOURCE_CHARACTERS = 60
 
 

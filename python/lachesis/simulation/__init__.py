@@ -7,6 +7,7 @@ from lachesis.simulation.compare import (
     Comparison,
     LoadSearch,
     Watcher,
+    approximate_load,
     compare,
 )
 from lachesis.simulation.journal import Journal, Told
@@ -40,6 +41,7 @@ __all__ = [
     "Watcher",
     "Window",
     "WindowEvents",
+    "approximate_load",
     "compare",
     "device_years",
     "largest_load",

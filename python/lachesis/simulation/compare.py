@@ -18,7 +18,7 @@ from lachesis.policy import Policy, choose_policy
 from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.run import Observer, Replay, replay
-from lachesis.simulation.search import Strain, largest_load
+from lachesis.simulation.search import Strain, approach, largest_load
 from lachesis.simulation.search_precision import SearchPrecision
 from lachesis.traces.trace import Trace
 
@@ -152,6 +152,36 @@ def compare(
     return Comparison(loaded.trace, plan, asked, tuple(replays), tuple(searches), precision)
 
 
+def approximate_load(
+    trace: LoadedTrace,
+    plan: Plan,
+    *,
+    search: SearchPrecision | None = None,
+    stop: threading.Event | None = None,
+) -> int:
+    """About the load that the SLO admits under hbm-first, to start searches at similar plans from.
+
+    Args:
+        trace: what would be replayed.
+        plan: presets and seed.
+        search: how long loads are measured.
+        stop: ends it when another thread sets it, as Ctrl-C does.
+
+    Raises:
+        InputError: whatever `replay` refuses.
+        KeyboardInterrupt: Ctrl-C, or `stop` was set.
+
+    Example:
+        >>> from lachesis.presets import Settings, apply_overrides
+        >>> from lachesis.traces import open_trace
+        >>> dear = apply_overrides(Settings.choose(), ["hardware.step_overhead_ms=45"])
+        >>> 10 < approximate_load(LoadedTrace(open_trace("webarena")), Plan(dear)) < 1000
+        True
+    """
+    stage = _Stage(trace, plan, Watcher(), asked=Load("auto"), outside=stop)
+    return stage.approach(BASELINE, SearchPrecision() if search is None else search)
+
+
 class _Stage:
     """What all replays of a comparison share: workload, price of a step, and a way to stop."""
 
@@ -194,26 +224,37 @@ class _Stage:
 
     def search(self, name: str, precision: SearchPrecision, guess: int | None) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
-        slo = self.plan.settings.slo
-        requests_per_session = self.workload.requests / self.workload.sessions
-
-        def measured(stopping: Callable[[int, float], Stopping]) -> Callable[[int], Strain]:
-            def strain(sessions: int) -> Strain:
-                plan = self.plan.with_stopping(stopping(sessions, requests_per_session))
-                outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
-                self.watcher.load_tried(name, sessions, outcome.meets_slo)
-                return outcome.strain(slo)
-
-            return strain
-
         result = largest_load(
-            measured(precision.deciding),
-            near=measured(precision.near),
+            self._measured(name, precision.deciding),
+            near=self._measured(name, precision.near),
             precision=precision,
-            requests_per_session=requests_per_session,
+            requests_per_session=self._requests_per_session,
             guess=guess,
         )
         return LoadSearch(name, result.sessions, tuple(result.tried.items()), result.bounded)
+
+    def approach(self, name: str, precision: SearchPrecision) -> int:
+        """About that load, by short measurements."""
+        most = precision.most_sessions(self._requests_per_session)
+        first = min(precision.first, most)
+        return max(1, round(approach(self._measured(name, precision.near), first, most)))
+
+    @property
+    def _requests_per_session(self) -> float:
+        return self.workload.requests / self.workload.sessions
+
+    def _measured(
+        self, name: str, stopping: Callable[[int, float], Stopping]
+    ) -> Callable[[int], Strain]:
+        """The strain of a load under a policy, by a measurement of the length that it asks for."""
+
+        def strain(sessions: int) -> Strain:
+            plan = self.plan.with_stopping(stopping(sessions, self._requests_per_session))
+            outcome = self._run(name, Load("closed", sessions), plan, self._unless_stopped)
+            self.watcher.load_tried(name, sessions, outcome.meets_slo)
+            return outcome.strain(self.plan.settings.slo)
+
+        return strain
 
     def replay(self, name: str, load: Load) -> Replay:
         """One policy's run."""

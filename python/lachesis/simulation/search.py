@@ -94,7 +94,7 @@ def largest_load(
     search = _Search(measure, precision, requests_per_session)
     if near is None:
         near = search.strain
-    about = _approach(near, min(guess or precision.first, search.most), search.most)
+    about = approach(near, min(guess or precision.first, search.most), search.most)
     answer = search.decide(about)
     return SearchResult(answer, search.bounded, search.tried)
 
@@ -177,8 +177,18 @@ class _Search:
         return whole // step * step
 
 
-def _approach(near: Callable[[int], Strain], sessions: int, most: int) -> float:
-    """About where strain is 1, by short measurements and interpolation of its logarithm."""
+def approach(near: Callable[[int], Strain], sessions: int, most: int) -> float:
+    """About where strain is 1, by short measurements and interpolation of its logarithm.
+
+    Args:
+        near: the measurement.
+        sessions: where to start.
+        most: the largest load that is tried.
+
+    Example:
+        >>> round(approach(lambda sessions: Strain(sessions <= 300, sessions / 300), 64, 10_000))
+        300
+    """
     below: tuple[int, float] | None = None
     above: tuple[int, float] | None = None
     slope = _SLOPE

@@ -7,7 +7,7 @@ digest of what decides it, however it was written: two cells that would measure 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -49,6 +49,8 @@ class Cell:
         search: how finely the load is searched for.
         policies: in the order asked for.
         overrides: what differs from the presets and from the defaults, each ``key=value``.
+        first_alike: where the load is searched for, the plan of the sweep's first cell with this
+            trace, model and SLO whose load is searched for too.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Cell:
     search: SearchPrecision
     policies: tuple[str, ...]
     overrides: tuple[str, ...]
+    first_alike: Plan | None = None
 
     def run_id(self, policy: str) -> str:
         """The id of one policy's run: a digest of the cell and the policy."""
@@ -98,7 +101,20 @@ def expand(specification: Specification, search: SearchPrecision | None = None) 
                 found[cell.id] = cell if earlier is None else _joined(earlier, cell)
         except InputError as error:
             raise _placed(error, specification, grid) from error
-    return list(found.values())
+    return list(_with_first_alike(found.values()))
+
+
+def _with_first_alike(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """The cells, each with the first that it is like."""
+    first: dict[Hashable, Plan] = {}
+    for cell in cells:
+        if cell.load.kind not in ("auto", "each"):
+            yield cell
+            continue
+        settings = cell.plan.settings
+        limits = (settings.slo.tpot_p99_s, settings.slo.ttft_p99_s)
+        key = (cell.source, settings.model.name, limits)
+        yield replace(cell, first_alike=first.setdefault(key, cell.plan))
 
 
 class _Plans:

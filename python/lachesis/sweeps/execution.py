@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from lachesis.results.document import add_gains, run_objects
 from lachesis.results.provenance import search_object
 from lachesis.results.rows import run_columns, run_row
 from lachesis.results.timeline import timeline_of
-from lachesis.simulation import Comparison, LoadedTrace, LoadSearch, compare
+from lachesis.simulation import Comparison, LoadedTrace, Plan, approximate_load, compare
 from lachesis.sweeps.cells import Cell, TraceSource
 
 #: The traces of a sweep, each read once.
@@ -49,23 +49,38 @@ class CellOutcome:
 
 
 class Guesses:
-    """Loads that searches have found, as starts for their neighbours. They change no result."""
+    """Where searches of loads start: about where the first cell's of trace, model and SLO ends.
+
+    That depends on the sweep alone: not on which cell was run first, on which thread or machine, or
+    before which interruption.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, int] = {}
+        self._found: dict[tuple[TraceSource, Plan], int | None] = {}
+        # Held while one is made: who needs the same waits for it instead of making it again.
+        self._making = threading.Lock()
 
-    def near(self, cell: Cell) -> int | None:
-        """The load last found for the cell's trace, model and SLO; None without one."""
-        return self._found.get(self._key(cell))
+    def near(
+        self, cell: Cell, loaded: LoadedTrace, stop: threading.Event | None = None
+    ) -> int | None:
+        """A load to start a cell's search from; None where there is none to start from."""
+        if cell.first_alike is None:
+            return None
+        key = (cell.source, cell.first_alike)
+        with self._making:
+            if key not in self._found:
+                self._found[key] = _approximate(cell, cell.first_alike, loaded, stop)
+            return self._found[key]
 
-    def found(self, cell: Cell, searches: Sequence[LoadSearch]) -> None:
-        """Remember what the searches of a cell have found."""
-        if searches:
-            self._found[self._key(cell)] = max(1, searches[0].sessions)
 
-    def _key(self, cell: Cell) -> Hashable:
-        settings = cell.plan.settings
-        return cell.source, settings.model.name, settings.slo.tpot_p99_s, settings.slo.ttft_p99_s
+def _approximate(
+    cell: Cell, plan: Plan, loaded: LoadedTrace, stop: threading.Event | None
+) -> int | None:
+    try:
+        return approximate_load(loaded, plan, search=cell.search, stop=stop)
+    except LachesisError:
+        # A session does not fit that cell's memory, which its own run reports.
+        return None
 
 
 def run_cell(
@@ -92,9 +107,8 @@ def run_cell(
     def attempt(policies: Sequence[str]) -> None:
         comparison = compare(
             loaded, cell.plan, policies, cell.load, threads=threads, search=cell.search,
-            guess=guesses.near(cell), stop=stop,
+            guess=guesses.near(cell, loaded, stop), stop=stop,
         )  # fmt: skip
-        guesses.found(cell, comparison.searches)
         compared.append(comparison)
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from lachesis.policy import choose_policy
 from lachesis.presets import describe_preset
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.results.directory import CellEntry, Manifest, Session, write_manifest
+from lachesis.results.measures import slo_name
 from lachesis.results.provenance import PARTS, trace_summary
 from lachesis.sweeps.cells import Cell
 from lachesis.sweeps.execution import CellOutcome, Traces
@@ -105,13 +107,15 @@ def _entry(cell: Cell, shard: Shard, known: Mapping[str, CellEntry]) -> CellEntr
     settings, load = cell.plan.settings, cell.load
     earlier = known.get(cell.id)
     asked = {"closed": f"{load.sessions}", "poisson": f"poisson:{load.sessions_per_s:g}"}
+    if math.isfinite(load.longest_gap_s):
+        asked["recorded"] = f"recorded:{load.longest_gap_s:g}"
     return CellEntry(
         cell=cell.id,
         shard=shard.number,
         trace=cell.trace,
         model=settings.model.name,
         memory=str(settings.memory),
-        slo=settings.slo.name,
+        slo=slo_name(cell.plan),
         load=asked.get(load.kind, load.kind),
         seed=cell.plan.seed,
         policies=list(cell.policies),

@@ -51,6 +51,14 @@ def test_plots_of_what_is_not_there_are_refused() -> None:
         nothing.plot_device_years()
 
 
+def test_the_manifest_names_an_slo_as_the_rows_do() -> None:
+    results = lachesis.sweep(
+        trace="tau3-airline", policy="hbf-only", load=4, turnovers=2, tpot="70ms"
+    )
+    (entry,) = results.manifest.cells
+    assert [entry.slo] == results.to_arrow()["slo"].to_pylist() == ["custom"]
+
+
 def test_axes_may_be_arrays_ranges_and_tuples() -> None:
     axes = {"trace": "tau3-airline", "policy": "hbf-only", "turnovers": 2}
     results = lachesis.sweep(

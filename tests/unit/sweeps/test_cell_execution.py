@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lachesis.simulation import LoadedTrace, SearchPrecision, compare
+from lachesis.simulation import LoadedTrace, SearchPrecision, approximate_load, compare
 from lachesis.sweeps import Specification, execution
 from lachesis.sweeps.cells import expand
 from lachesis.sweeps.execution import Guesses, run_cell
@@ -24,7 +24,7 @@ def loaded() -> LoadedTrace:
     return LoadedTrace(open_trace("tau3-airline"))
 
 
-def test_a_search_is_as_fine_as_the_cell_says_and_starts_where_a_neighbour_ended(
+def test_a_search_is_as_fine_as_the_cell_says_and_starts_where_the_first_alike_ends(
     loaded: LoadedTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[dict[str, Any]] = []
@@ -35,29 +35,28 @@ def test_a_search_is_as_fine_as_the_cell_says_and_starts_where_a_neighbour_ended
 
     monkeypatch.setattr(execution, "compare", heard)
     first, second = expand(Specification.parse(SPECIFICATION), SHORT)
-    guesses = Guesses()
-    found = run_cell(first, loaded, guesses=guesses).rows[0]["admitted_sessions"]
-    warm = run_cell(second, loaded, guesses=guesses)
+    about = approximate_load(loaded, first.plan, search=SHORT)
+    # Whichever cell comes first, and in a process of its own or not.
+    warm = [run_cell(cell, loaded, guesses=Guesses()) for cell in (second, first)]
 
-    assert [options["guess"] for options in asked] == [None, found]
+    assert [options["guess"] for options in asked] == [about, about]
     assert all(options["search"] == SHORT for options in asked)
-    cold = run_cell(second, loaded)
-    assert [without_time(row) for row in warm.rows] == [without_time(row) for row in cold.rows]
+    cold = compare(loaded, second.plan, second.policies, second.load, search=SHORT)
+    found = [row["admitted_sessions"] for row in warm[0].rows]
+    assert found == [cold.searches[0].sessions] * 2
 
 
-def without_time(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "wall_s"}
-
-
-def test_neighbours_are_cells_of_one_trace_model_and_slo() -> None:
-    grid = SPECIFICATION["grid"] | {"slo": ["tight", "loose"], "model": ["llama-4-maverick"]}
+def test_alike_are_cells_of_one_trace_model_and_slo_whose_loads_are_searched_for() -> None:
+    grid = SPECIFICATION["grid"] | {"slo": ["tight", "loose"], "load": ["auto", 8]}
     cells = expand(Specification.parse({"grid": grid}))
-    guesses = Guesses()
-    guesses._found[guesses._key(cells[0])] = 40
-    near = {
-        (str(cell.plan.settings.memory), cell.plan.settings.slo.name): guesses.near(cell)
-        for cell in cells
-    }
-    assert near == {
-        ("1/7", "tight"): 40, ("2/6", "tight"): 40, ("1/7", "loose"): None, ("2/6", "loose"): None,
-    }  # fmt: skip
+    first: dict[tuple[str, str], Any] = {}
+    for cell in cells:
+        first.setdefault((cell.plan.settings.slo.name, cell.load.kind), cell.plan)
+    for cell in cells:
+        alike = first[(cell.plan.settings.slo.name, cell.load.kind)]
+        assert cell.first_alike == (alike if cell.load.kind == "auto" else None)
+
+
+def test_how_finely_a_load_is_searched_for_is_part_of_a_cell() -> None:
+    asked = Specification.parse(SPECIFICATION)
+    assert {cell.id for cell in expand(asked)}.isdisjoint(cell.id for cell in expand(asked, SHORT))

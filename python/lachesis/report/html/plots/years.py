@@ -9,9 +9,8 @@ from typing import Any
 from lachesis.report.html.plots.panel import INK, WARRANTY, drawn_text, rounded
 from lachesis.report.policy_style import PolicyStyle
 from lachesis.report.questions import Run, load_text
+from lachesis.report.run_plot import LINEAR_SPAN
 
-# Beyond this span a linear axis hides how the shorter lives compare with the warranty.
-_LINEAR_SPAN = 8.0
 _CROWDED_SPAN = 1e3
 
 
@@ -27,7 +26,7 @@ def years_axis(runs: Sequence[Run]) -> dict[str, Any]:
         if value is not None and value > 0.0
     ]  # fmt: skip
     low, high = min(ends), max(ends)
-    if high > _LINEAR_SPAN * low:
+    if high > LINEAR_SPAN * low:
         # Ticks at 1, 2 and 5, or at powers of ten where those would crowd.
         steps = (1, 2, 5) if high < _CROWDED_SPAN * low else (1,)
         ticks = [
