@@ -160,8 +160,9 @@ class _Versioned(msgspec.Struct):
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet, whole or not at all; equal tables give equal bytes."""
-    with replaced(path) as scratch:
-        pq.write_table(table, scratch, compression="zstd", write_page_checksum=True)
+    # Arrow takes names in UTF-8 only; an open file may have any.
+    with replaced(path) as scratch, scratch.open("wb") as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
 def read_table(path: Path) -> pa.Table:
@@ -172,7 +173,8 @@ def read_table(path: Path) -> pa.Table:
     """
     _check_regular(path)
     try:
-        return pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        with path.open("rb") as file:
+            return pq.read_table(file, page_checksum_verification=True, partitioning=None)
     except (OSError, pa.ArrowException) as fault:
         said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
         raise InputError(f"cannot be read: {said}", path=path) from fault
