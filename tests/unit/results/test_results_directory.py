@@ -208,8 +208,8 @@ def test_a_comparison_alone_is_enough(tmp_path: Path) -> None:
     assert refusal(tmp_path).endswith("comparison.json: entry 1: within, is missing")
 
 
-@pytest.mark.parametrize("shards", [-1, 0, 3, 10**12])
-def test_shards_that_no_cell_lies_in_are_not_looked_for(shards: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", [-1, 0, 10**12])
+def test_no_more_shards_than_can_be_are_looked_for(shards: int, tmp_path: Path) -> None:
     place = directory(tmp_path, row())
     manifest = json.loads((place / "manifest.json").read_text())
     (place / "manifest.json").write_text(json.dumps({**manifest, "shards": shards}))
