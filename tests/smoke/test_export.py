@@ -55,6 +55,7 @@ def test_an_export_is_read_by_run(lachesis_here: Lachesis):
         (("-o", "a.mooncake.jsonl", "--load", "auto"), "searches for no load"),
         (("-o", "a.mooncake.jsonl", "--load", "recorded"), "without start_s"),
         (("-o", "a.flash.csv", "--gpu", "9"), "must be a GPU of the node"),
+        (("-o", "a.flash.csv", "--memory", "8/0"), "--memory = 8/0, has no flash to write to"),
         (("-o", "a.flash.csv", "--horizon", "x"), "--horizon"),
         (("-o", "none/a.flash.csv"), "no folder"),
     ],

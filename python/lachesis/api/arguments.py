@@ -70,8 +70,10 @@ def threads(key: str, value: object) -> int:
         InputError: it is no whole number from 1 up.
     """
     number = plain(value)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InputError("must be a whole number, at least 1", field=key, value=repr(value))
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InputError("must be a whole number", field=key, value=repr(value))
+    if number < 1:
+        raise InputError("must be at least 1", field=key, value=number)
     return number
 
 

@@ -200,8 +200,10 @@ def execute(arguments: Sequence[str], terminated: Callable[[], bool] = lambda: F
     `terminated` says whether an interrupt was SIGTERM (see `termination`).
     """
     debug = "--debug" in arguments
-    if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nowhere)
     if hasattr(sys.stdout, "reconfigure"):
         # A terminal that cannot show a character gets a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")

@@ -9,6 +9,7 @@ from typing import NoReturn
 from rich.console import Console
 
 EXIT_BROKEN_PIPE = 141
+_WIDTH_UNKNOWN = 80
 
 
 def silence_stdout() -> None:
@@ -29,4 +30,7 @@ class _Console(Console):
 
 def console(*, stderr: bool = False) -> Console:
     """A console that prints texts as they are: no markup, no emoji, no highlighting."""
-    return _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    made = _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if made.width < 1:  # what some that start us say of a terminal that they do not know
+        made.width = _WIDTH_UNKNOWN
+    return made

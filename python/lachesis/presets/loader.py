@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.presets.base import PresetT, convert_preset, near_matches
 from lachesis.presets.sourced import SourcedTree, overlay, split_sources
 
@@ -45,7 +45,7 @@ def load_preset(kind: Kind, name: str, preset_type: type[PresetT]) -> PresetT:
         InputError: the preset is unknown, or the file is missing, broken or out of range.
     """
     if name.endswith(".toml"):
-        tree, stem, path = _read_user_file(kind, Path(name)), Path(name).stem, name
+        tree, stem, path = _read_user_file(kind, Path(name)), printable(Path(name).stem), name
     else:
         tree, stem, path = _read_shipped(kind, name), name, f"{name}.toml"
     return convert_preset(
@@ -87,7 +87,9 @@ def _read_shipped(kind: Kind, name: str) -> SourcedTree:
 
 def _read_user_file(kind: Kind, path: Path) -> SourcedTree:
     document = read_toml(path)
-    return _resolve(kind, document, path=str(path), default_source=f"set by user in {path.name}")
+    return _resolve(
+        kind, document, path=str(path), default_source=f"set by user in {printable(path.name)}"
+    )
 
 
 def _resolve(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from lachesis.errors import InputError
+from lachesis.errors import InputError, printable
 from lachesis.presets.base import Preset, PresetT, convert_preset, near_matches, value_at
 from lachesis.presets.flash import FlashPreset
 from lachesis.presets.hardware import HardwarePreset
@@ -95,7 +95,9 @@ def apply_override_file(settings: Settings, path: str | Path) -> Settings:
     """
     file = Path(path)
     changes = dict(_flatten(read_toml(file), ""))
-    return _apply(settings, changes, source=f"{USER_SOURCE} in {file.name}", path=str(file))
+    return _apply(
+        settings, changes, source=f"{USER_SOURCE} in {printable(file.name)}", path=str(file)
+    )
 
 
 def override_keys(settings: Settings) -> tuple[str, ...]:

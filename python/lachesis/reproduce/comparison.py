@@ -59,8 +59,8 @@ def write_parquet_rows(rows: Sequence[Row], evidence: Evidence, path: Path) -> N
         InputError: the place cannot be written.
     """
     table = comparison_table(rows, evidence)
-    with replaced(path) as scratch:
-        pq.write_table(table, scratch, compression="zstd")
+    with replaced(path) as scratch, scratch.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def comparison_table(rows: Sequence[Row], evidence: Evidence) -> pa.Table:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -32,6 +32,8 @@ SPECIFICATION = "specification.toml"
 RUNS = "runs"
 TIMELINES = "timelines"
 LIFETIMES = "lifetimes.parquet"
+#: Files are numbered in five digits, and each is looked for.
+SHARDS_MAX = 100_000
 
 
 class CellEntry(msgspec.Struct, kw_only=True):
@@ -85,7 +87,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     traces: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     presets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     policies: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    shards: int
+    shards: Annotated[int, msgspec.Meta(ge=0, le=SHARDS_MAX)]
     sessions: list[Session] = msgspec.field(default_factory=list)
     cells: list[CellEntry]
 
@@ -130,16 +132,12 @@ def read_manifest(directory: str | Path) -> Manifest:
         manifest = msgspec.json.decode(content, type=Manifest)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise InputError(f"is not as this build writes it: {fault}", path=file) from fault
-    # A shard without cells would be looked for all the same, however many there are.
     for entry in manifest.cells:
         if not 0 <= entry.shard < manifest.shards:
             rule = f"must be one of {manifest.shards} shards"
             raise InputError(
                 rule, path=file, row=f"cell {entry.cell}", field="shard", value=entry.shard
             )
-    if manifest.shards > len(manifest.cells):
-        rule = f"must be at most the {len(manifest.cells)} cells"
-        raise InputError(rule, path=file, field="shards", value=manifest.shards)
     return manifest
 
 
@@ -161,8 +159,9 @@ class _Versioned(msgspec.Struct):
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet, whole or not at all; equal tables give equal bytes."""
-    with replaced(path) as scratch:
-        pq.write_table(table, scratch, compression="zstd", write_page_checksum=True)
+    # Arrow takes names in UTF-8 only; an open file may have any.
+    with replaced(path) as scratch, scratch.open("wb") as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
 def read_table(path: Path) -> pa.Table:
@@ -173,7 +172,8 @@ def read_table(path: Path) -> pa.Table:
     """
     _check_regular(path)
     try:
-        return pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        with path.open("rb") as file:
+            return pq.read_table(file, page_checksum_verification=True, partitioning=None)
     except (OSError, pa.ArrowException) as fault:
         said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
         raise InputError(f"cannot be read: {said}", path=path) from fault

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from lachesis import __version__
+from lachesis.errors import printable
 from lachesis.presets import LatencyPreset, Preset, Settings
 from lachesis.presets.base import value_at
 from lachesis.presets.overrides import USER_SOURCE
@@ -45,7 +46,7 @@ def provenance(
     plan, trace = comparison.plan, comparison.trace
     return {
         "version": __version__,
-        "command": shlex.join(command),
+        "command": printable(shlex.join(command)),
         "seed": plan.seed,
         "config_sha256": config_sha256(comparison),
         **_trace_origin(trace, corpora),
@@ -84,7 +85,7 @@ def measured_provenance(
     """
     return {
         "version": __version__,
-        "command": shlex.join(command),
+        "command": printable(shlex.join(command)),
         "seed": seed,
         **_trace_origin(trace, corpora),
         "presets": {"latency": latency.name},

@@ -89,8 +89,12 @@ def read_results(path: str | Path) -> Results:
         InputError: the place is neither, or something in it is missing, damaged or of another kind.
     """
     place = Path(path)
-    if not place.exists():
-        raise InputError("no such folder or file", path=path)
+    try:
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError) as fault:
+        raise InputError("no such folder or file", path=path) from fault
+    except OSError as fault:
+        raise InputError(f"cannot be read: {fault.strerror}", path=path) from fault
     return _read_folder(place) if place.is_dir() else _read_document(place)
 
 

@@ -41,8 +41,8 @@ def timeline_table(comparison: Comparison) -> pa.Table:
 def write_timeline(comparison: Comparison, path: str) -> None:
     """Write the timeline as Parquet, whole or not at all."""
     table = timeline_table(comparison)
-    with replaced(path) as scratch:
-        pq.write_table(table, scratch, compression="zstd")
+    with replaced(path) as scratch, scratch.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def timeline_of(comparison: Comparison, replay: Replay) -> pa.Table:

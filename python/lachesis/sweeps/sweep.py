@@ -24,6 +24,7 @@ from lachesis.results.directory import (
     write_table,
 )
 from lachesis.results.files import write_text
+from lachesis.results.folders import check_folder
 from lachesis.results.lifetimes import lifetimes_table
 from lachesis.results.provenance import digest
 from lachesis.simulation import LoadedTrace
@@ -120,6 +121,7 @@ def sweep(
     watcher = watcher or SweepWatcher()
     cells = expand(specification)
     shards = shards_of(cells, _digest(cells), timed=specification.timeline_interval_s is not None)
+    check_folder(directory)
     _check_place(Path(directory), restart=restart)
     with held(directory) as place:
         earlier = None if restart else _earlier(place, shards[0].sweep)

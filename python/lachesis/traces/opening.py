@@ -28,6 +28,11 @@ def open_trace(
     if not names:
         raise InputError("name at least one trace")
     paths = [name for name in names if is_path(name)]
+    if not paths and format is not None:
+        raise InputError("has no effect on built-in corpora", field="format", value=format)
+    if not paths and options is not None and options.columns:
+        value = next(iter(options.columns))
+        raise InputError("has no effect on built-in corpora", field="map", value=value)
     traces: list[Trace] = [_corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)]
     if paths:
         traces.append(read(paths, format=format, options=options))

@@ -152,7 +152,9 @@ class Trace:
             files: dict[str, str] = {}
             for name, table in self.tables.items():
                 file = written / f"{name}.parquet"
-                pq.write_table(table, file, compression="zstd")
+                # Arrow takes names in UTF-8 only; an open file may have any.
+                with file.open("wb") as sink:
+                    pq.write_table(table, sink, compression="zstd")
                 files[file.name] = _file_digest(file)
             manifest = {**self.manifest(), "files": files}
             (written / _MANIFEST).write_text(
@@ -195,7 +197,8 @@ class Trace:
         for name, schema in TABLES.items():
             file = place / f"{name}.parquet"
             try:
-                table = pq.read_table(file)
+                with file.open("rb") as opened:
+                    table = pq.read_table(opened)
             except (OSError, pa.ArrowException) as fault:
                 said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 raise InputError(f"cannot be read: {said}", path=file) from fault

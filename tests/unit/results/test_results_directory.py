@@ -206,3 +206,44 @@ def test_a_comparison_alone_is_enough(tmp_path: Path) -> None:
     del entry["within"]
     file.write_text(json.dumps([entry]), "utf-8")
     assert refusal(tmp_path).endswith("comparison.json: entry 1: within, is missing")
+
+
+@pytest.mark.parametrize("shards", [-1, 0, 10**12])
+def test_no_more_shards_than_can_be_are_looked_for(shards: int, tmp_path: Path) -> None:
+    place = directory(tmp_path, row())
+    manifest = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps({**manifest, "shards": shards}))
+    told = refusal(place)
+    assert "shard" in told
+    assert "manifest.json" in told
+
+
+def test_a_number_beyond_its_column_is_refused(tmp_path: Path) -> None:
+    place = directory(tmp_path, row())
+    file = place / "runs" / "00000.parquet"
+    runs = pq.read_table(file)
+    where = runs.schema.get_field_index("load_sessions")
+    huge = pa.array([2**64 - 1] * runs.num_rows, pa.uint64())
+    pq.write_table(runs.set_column(where, "load_sessions", huge), file)
+    assert "load_sessions" in refusal(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"runs": ["\\ud800"]}', "holds what is no character"),
+        ('{"runs": ' + "9" * 5_000 + "}", "is no JSON"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+    ids=["half a character", "a number of 5,000 digits", "deep"],
+)
+def test_json_that_no_page_can_hold(text: str, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(text)
+    assert told in refusal(file)
+    (tmp_path / "comparison.json").write_text(text)
+    assert told in refusal(tmp_path)
+
+
+def test_a_device_is_not_read(tmp_path: Path) -> None:
+    assert "is a device" in refusal(Path("/dev/zero"))

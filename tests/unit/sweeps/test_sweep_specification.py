@@ -1,11 +1,14 @@
 """What a specification may say, and how each mistake in one is told."""
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from lachesis.errors import InputError
-from lachesis.sweeps import Specification, expand
+from lachesis.sweeps import Specification, expand, on_threads, sweep
+from lachesis.sweeps.ray_execution import on_ray
 
 BAD = {
     "not TOML": ("grid = [", "is not valid TOML"),
@@ -185,3 +188,67 @@ def test_files_are_looked_for_beside_the_specification(tmp_path: Path) -> None:
     assert first.trace == "logs/a.jsonl"
     assert second.source.names == ("tau3-airline",)
     assert first.plan.settings.slo.tpot_p99_s == 0.08
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = " + "[" * 50_000 + "]" * 50_000, "nested too deeply"),
+        ("[grid]\nflash = " + "{a = " * 3_000 + "1" + "}" * 3_000, "nested too deeply"),
+        ("[grid]\nseed = " + "9" * 5_000, "cannot be read"),
+    ],
+    ids=["lists", "tables", "digits"],
+)
+def test_a_file_that_python_cannot_take_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=told) as caught:
+        Specification.load(file)
+    assert "sweep.toml" in str(caught.value)
+
+
+def test_a_pipe_is_no_specification(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "sweep.toml")
+    with pytest.raises(InputError, match="is no regular file"):
+        Specification.load(tmp_path / "sweep.toml")
+
+
+def test_the_longest_axes_are_counted_and_refused() -> None:
+    longest = {"from": 1, "to": 999_999}  # looking at every pair would take hours
+    with pytest.raises(InputError, match="asks for"):
+        of(trace="tau3-airline", seed=longest, load=longest)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"trace": "none/log.jsonl"}, {"trace": "a\0b/log.jsonl"},
+        {"trace": "tau3-airline", "format": "table"},
+        {"trace": "tau3-airline", "map": {"session": "trace_id"}},
+    ],
+)  # fmt: skip
+def test_a_trace_that_cannot_be_read_leaves_no_folder(
+    axes: dict[str, object], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError):
+        sweep(of(load=8, **axes), tmp_path / "out", on_threads(1))
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError):
+        sweep(of(load=8, **axes), tmp_path / "mine", on_threads(1))
+    assert (tmp_path / "mine").is_dir()
+
+
+@pytest.mark.parametrize("address", ["", " ", "nowhere", "host:0", "host:99999999", "host:x"])
+def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with pytest.raises(InputError, match="HOST:PORT"):
+        on_ray(address)
+
+
+def test_an_address_where_nothing_listens_is_refused() -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with socket.socket() as taken:  # bound, and not listening
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(InputError, match="no Ray cluster there"):
+            on_ray(f"127.0.0.1:{taken.getsockname()[1]}")

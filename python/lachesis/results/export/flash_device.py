@@ -67,6 +67,9 @@ def write_flash_trace(
     if load.kind in ("auto", "each"):
         raise InputError("must be N, poisson:RATE or recorded: an export searches for no load",
                          field="--load", value=load.kind)  # fmt: skip
+    if plan.settings.memory.hbf_stacks == 0:
+        raise InputError("has no flash to write to", field="--memory",
+                         value=str(plan.settings.memory))  # fmt: skip
     gpus = plan.settings.node.gpus
     if gpu is not None and not 0 <= gpu < gpus:
         raise InputError(f"must be a GPU of the node, from 0 to {gpus - 1}", field="--gpu",

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast
@@ -94,7 +95,8 @@ def _parquet(file: SourceFile) -> pq.ParquetFile:
     try:
         if file.path.suffix.lower() in (".gz", ".zst"):
             return pq.ParquetFile(pa.BufferReader(file.read_bytes()))
-        return pq.ParquetFile(file.path)
+        # Arrow takes texts in UTF-8 only; as bytes a name may be any.
+        return pq.ParquetFile(pa.OSFile(os.fsencode(file.path)))
     except (pa.ArrowException, OSError) as fault:
         raise InputError(f"no valid Parquet: {str(fault).splitlines()[0]}", path=file.name) from (
             fault
