@@ -67,7 +67,7 @@ def write_flash_trace(
     if load.kind in ("auto", "each"):
         raise InputError("must be N, poisson:RATE or recorded: an export searches for no load",
                          field="--load", value=load.kind)  # fmt: skip
-    gpus = plan.settings.node.gpus
+    gpus = plan.gpus
     if gpu is not None and not 0 <= gpu < gpus:
         raise InputError(f"must be a GPU of the node, from 0 to {gpus - 1}", field="--gpu",
                          value=gpu)  # fmt: skip
