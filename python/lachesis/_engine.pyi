@@ -94,6 +94,11 @@ class StepCost:
     @staticmethod
     def constant(step_s: float, slots: int, gpus: int) -> StepCost:
         """A step that always takes the same time."""
+    def of_a_part(self, gpus: int) -> StepCost:
+        """The price where each simulated GPU stands for `gpus` of the node.
+
+        What all GPUs share is looked up at so many times the simulated batch.
+        """
     @property
     def local_ps(self) -> list[int]:
         """GPU-local part by batch size, from 0."""

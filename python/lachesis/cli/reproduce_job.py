@@ -94,7 +94,7 @@ def _gather(
         with sweep_progress(quiet=quiet) as watcher:
             evidence.runs = simulated(
                 cells, folder, QUICK if evidence.quick else FULL, seed=evidence.seed + 1,
-                jobs=jobs, watcher=watcher,
+                jobs=jobs, watcher=watcher, corpora=evidence.corpora,
             )  # fmt: skip
     with waiting("measuring the corpora", quiet=quiet):
         measuring.finish()

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from lachesis.characterise.bootstrap import REPLICATES
 from lachesis.characterise.segments import SegmentColumns, segment_columns
 from lachesis.characterise.workload import WorkloadStats, workload_stats
-from lachesis.predict import Evaluation, Kind, evaluate_scores, worker_table
-from lachesis.predict.out_of_fold import worker_scores
+from lachesis.predict import Evaluation, Kind, evaluate_scores
 from lachesis.presets import LatencyPreset
+from lachesis.reproduce.corpora import Corpora
 from lachesis.reproduce.published_evaluation import evaluation as published_evaluation
 from lachesis.reproduce.runs import Runs
-from lachesis.traces import open_trace
 
 #: Replicates of an interval under ``--quick``.
 _QUICK_REPLICATES = 100
@@ -59,6 +58,7 @@ class Evidence:
         self.seed = seed
         self.quick = quick
         self.runs = Runs([])
+        self.corpora = Corpora()
         self._say = say
         self._stats: dict[str, WorkloadStats] = {}
         self._columns: dict[str, SegmentColumns] = {}
@@ -76,7 +76,7 @@ class Evidence:
         """
         if workload not in self._stats:
             self._say(f"measuring {workload}")
-            trace = open_trace(workload)
+            trace = self.corpora.loaded(workload).trace
             columns = segment_columns(trace, self.latency, self.seed)
             (self._stats[workload],) = workload_stats(
                 trace, columns, self.seed, replicates=self._replicates
@@ -102,10 +102,11 @@ class Evidence:
         if self._ranked is None:
             self._say("ranking workers")
             corpus = published_evaluation().predictor.corpus
-            trace = open_trace(corpus)
-            self._trace_sha256[corpus] = trace.sha256
-            table = worker_table(trace, latency=self.latency, seed=self.seed)
-            scores = worker_scores(table, Kind.RIDGE, source=corpus)
+            loaded = self.corpora.loaded(corpus)
+            self._trace_sha256[corpus] = loaded.trace.sha256
+            # At the default seed these are the very scores that the replays rank by.
+            table = loaded.workers(self.latency, self.seed)
+            scores = loaded.predicted_lifetimes(self.latency, self.seed)
             found = evaluate_scores(
                 table, scores, str(Kind.RIDGE), seed=self.seed,
                 replicates=self._replicates // _REPLICATES_A_TAU,
@@ -121,7 +122,7 @@ class Evidence:
         """The hash of a corpus; of several, one over theirs."""
         for workload in workloads:
             if workload not in self._trace_sha256:
-                self._trace_sha256[workload] = open_trace(workload).sha256
+                self._trace_sha256[workload] = self.corpora.loaded(workload).trace.sha256
         digests = sorted(self._trace_sha256[workload] for workload in workloads)
         if len(digests) == 1:
             return digests[0]

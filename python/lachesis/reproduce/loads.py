@@ -74,7 +74,10 @@ class LoadMeasurement:
 
 
 def with_common_loads(
-    jobs: int, measurement: LoadMeasurement, stopping: Stopping | None = None
+    jobs: int,
+    measurement: LoadMeasurement,
+    stopping: Stopping | None = None,
+    gpus_simulated: int | None = None,
 ) -> Execute:
     """Runs the cells of a sweep at loads that are found for all of them together.
 
@@ -82,6 +85,7 @@ def with_common_loads(
         jobs: threads; they change no result.
         measurement: of the loads.
         stopping: when runs end, where not as the specification says.
+        gpus_simulated: so many of the node's GPUs stand for all.
     """
 
     def execute(
@@ -89,7 +93,11 @@ def with_common_loads(
         traces: Mapping[TraceSource, LoadedTrace],
         stop: threading.Event,
     ) -> Generator[CellOutcome, None, None]:
-        cells = [cell for shard in shards for cell in shard]
+        cells = [
+            replace(cell, plan=replace(cell.plan, gpus_simulated=gpus_simulated))
+            for shard in shards
+            for cell in shard
+        ]
         groups = [list(group) for _, group in groupby(cells, key=_common)]
 
         def loads(group: list[Cell]) -> dict[str, int]:

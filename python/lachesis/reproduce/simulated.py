@@ -11,6 +11,7 @@ from typing import Any
 
 from lachesis.errors import InternalError
 from lachesis.reproduce.cells import Cell
+from lachesis.reproduce.corpora import Corpora
 from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import Runs
@@ -28,12 +29,14 @@ class Precision:
         turnovers: of the live sessions, at which a run ends anyway.
         load: how loads are measured.
         stopping: a fixed length of the runs instead, below what settling takes.
+        gpus_simulated: so many of the node's GPUs stand for all; the whole node if None.
     """
 
     half_width: str
     turnovers: float
     load: LoadMeasurement
     stopping: Stopping | None = None
+    gpus_simulated: int | None = None
 
 
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
@@ -41,6 +44,7 @@ QUICK = Precision(
     "15%", 1.0,
     LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75, extremes=True),
     Stopping(turnovers=0.4, warm_up_turnovers=0.8, fixed=True),
+    gpus_simulated=2,
 )  # fmt: skip
 
 
@@ -52,6 +56,7 @@ def simulated(
     seed: int,
     jobs: int | None = None,
     watcher: SweepWatcher | None = None,
+    corpora: Corpora | None = None,
 ) -> Runs:
     """Run every cell under its policies and leave a directory of results.
 
@@ -62,6 +67,7 @@ def simulated(
         seed: of the replays.
         jobs: threads; as many as there are cores if None. They change no result.
         watcher: hears about progress.
+        corpora: those that the caller has loaded.
 
     Raises:
         InputError: the folder cannot be written.
@@ -71,9 +77,10 @@ def simulated(
     outcome = sweep(
         Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
         folder,
-        with_common_loads(threads, precision.load, precision.stopping),
+        with_common_loads(threads, precision.load, precision.stopping, precision.gpus_simulated),
         workers=f"{threads} threads, loads found by groups of cells",
         watcher=watcher,
+        read=(corpora or Corpora()).read,
     )
     if outcome.failures:
         cell = next(entry for entry in outcome.manifest.cells if entry.failures)

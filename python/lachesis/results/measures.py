@@ -16,12 +16,12 @@ TIERS = ("hbm", "hbf")
 def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
     """Everything about one replay; the keys are described in ``run.schema.json``.
 
-    Bytes are those of the node over the measured window, without write amplification.
+    Bytes are those of the simulated GPUs over the measured window, without write amplification.
     """
     plan, measured = comparison.plan, replay.measured
     window, whole = measured["window"], measured["whole"]
     settings = plan.settings
-    capacity, gpus = settings.kv_capacity(), settings.node.gpus
+    capacity, gpus = settings.kv_capacity(), plan.gpus
     measured_s: float = window["time_s"]
     written = written_bytes(replay, plan)
     by_tier = {tier: sum(written[name][tier] for name in written) for tier in TIERS}

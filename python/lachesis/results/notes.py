@@ -15,6 +15,9 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
         notes.append(repeats)
     if comparison.asked_load.kind == "each":
         notes.append("the gain over hbm-first compares lifetimes at different loads")
+    plan = comparison.plan
+    if plan.gpus_stood_for > 1:
+        notes.append(f"{plan.gpus} of the node's {plan.settings.node.gpus} GPUs were simulated")
     notes += _beside_serving(comparison)
     refreshed = comparison.plan.settings.flash.refresh_hours > 0.0
     if not replay.policy.writes_flash:

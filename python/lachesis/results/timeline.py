@@ -67,7 +67,7 @@ def timeline_of(comparison: Comparison, replay: Replay) -> pa.Table:
         "waiting_requests": rows["waiting"][1:],
     }
     for tier in _TIERS:
-        blocks = totals[tier] * settings.node.gpus
+        blocks = totals[tier] * comparison.plan.gpus
         columns[f"{tier}_occupancy"] = rows[f"{tier}_blocks"][1:] / max(blocks, 1)
         for name in SegmentClass:
             word = str(name).replace("-", "_")

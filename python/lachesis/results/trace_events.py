@@ -60,7 +60,7 @@ def write_trace_events(comparison: Comparison, window: Window, path: str) -> lis
     Raises:
         InputError: whatever `lachesis.simulation.window_events` refuses.
     """
-    gpus = comparison.plan.settings.node.gpus
+    gpus = comparison.plan.gpus
     names = comparison.trace.sessions["session"].to_pylist()
     told = [window_events(comparison, outcome, window) for outcome in comparison.replays]
     with replaced(path) as scratch, scratch.open("w", encoding="utf-8") as file:

@@ -89,7 +89,7 @@ def refresh_bytes_per_s(plan: Plan, hbf_blocks: float) -> float:
 
     Args:
         plan: gives the period, the weights and the size of a block.
-        hbf_blocks: blocks of the node in flash that are not free, at their mean.
+        hbf_blocks: blocks of the simulated GPUs in flash that are not free, at their mean.
 
     Example:
         >>> from lachesis.presets import Settings, apply_overrides
@@ -104,7 +104,7 @@ def refresh_bytes_per_s(plan: Plan, hbf_blocks: float) -> float:
         return 0.0
     capacity = settings.kv_capacity()
     weights = capacity.weights_bytes_per_gpu if capacity.weights_in_hbf else 0
-    live = weights + hbf_blocks / settings.node.gpus * capacity.block_bytes
+    live = weights + hbf_blocks / plan.gpus * capacity.block_bytes
     return live / (settings.flash.refresh_hours * _SECONDS_PER_HOUR)
 
 

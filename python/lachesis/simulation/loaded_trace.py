@@ -24,6 +24,7 @@ from lachesis.traces.trace import Trace
 
 if TYPE_CHECKING:
     from lachesis.policy.ratio import ClassReads
+    from lachesis.predict import WorkerTable
 
 Made = TypeVar("Made")
 
@@ -42,8 +43,10 @@ class LoadedTrace:
         self.trace = trace
         self.session_names: tuple[str, ...] = tuple(trace.sessions["session"].to_pylist())
         self._made: dict[Hashable, object] = {}
-        # Held while something is made: who needs the same waits for it instead of making it again.
-        self._making = threading.RLock()
+        # Held while something is made: who needs the same waits for it instead of making it again,
+        # and who needs something else does not wait.
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._looking = threading.Lock()
 
     def workload(self, load: Load) -> _engine.Workload:
         """The engine's workload; only a recorded load needs the starts of the sessions.
@@ -73,6 +76,33 @@ class LoadedTrace:
             return scores
         return np.where(np.isnan(scores), self._ranked("predicted", latency), scores)
 
+    def workers(self, latency: LatencyPreset, seed: int = 0) -> WorkerTable:
+        """The trace's workers on the reference clock; see `lachesis.predict.worker_table`."""
+
+        def read() -> WorkerTable:
+            # Only ranking needs the reference clock and scikit-learn.
+            from lachesis.predict import worker_table
+
+            return worker_table(self.trace, latency=latency, seed=seed)
+
+        return self._once(("workers", latency, seed), read)
+
+    def predicted_lifetimes(self, latency: LatencyPreset, seed: int = 0) -> NDArray[np.float64]:
+        """A score a row of `workers`, each from a model that never saw its session.
+
+        Where there are workers of one session alone nothing can teach a model: all rank equal.
+        """
+
+        def score() -> NDArray[np.float64]:
+            from lachesis.predict import Kind
+            from lachesis.predict.out_of_fold import worker_scores
+
+            table = self.workers(latency, seed)
+            kind = Kind.RIDGE if self._sessions_with_workers() > 1 else Kind.ONLINE
+            return worker_scores(table, kind, source=self.trace.source)
+
+        return self._once(("predicted", latency, seed), score)
+
     def class_reads(self, latency: LatencyPreset, block_tokens: int) -> ClassReads:
         """What `read-write-ratio` needs to know of the trace beforehand."""
 
@@ -98,16 +128,13 @@ class LoadedTrace:
         """Lifetimes by which workers are ranked: ``true`` ones, or ``predicted``."""
 
         def score() -> NDArray[np.float64]:
-            # Only ranking needs the reference clock and scikit-learn.
-            from lachesis.predict import Kind, segment_scores, true_lifetimes
-
-            if by == "true":
-                rows = true_lifetimes(self.trace, latency=latency)
-            elif self._sessions_with_workers() > 1:
-                rows = segment_scores(self.trace, Kind.RIDGE, latency=latency)
-            else:
-                # No other session can teach a model: all workers rank equal.
-                rows = segment_scores(self.trace, Kind.ONLINE, latency=latency)
+            table = self.workers(latency)
+            rows = np.full(self.trace.segments.num_rows, np.nan)
+            if len(table):
+                true = by == "true"
+                rows[table.segment_row] = (
+                    table.lifetime_s if true else self.predicted_lifetimes(latency)
+                )
             return in_workload_order(self.trace, rows)
 
         return self._once(("ranked", by, latency), score)
@@ -118,7 +145,9 @@ class LoadedTrace:
         return len(pc.unique(workers["session"]))
 
     def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        with self._making:
+        with self._looking:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
             if key not in self._made:
                 self._made[key] = make()
             return cast(Made, self._made[key])

@@ -125,6 +125,9 @@ class Plan:
         stopping: when a run ends.
         timeline_interval_s: simulated seconds between two rows of the timeline; none without.
         journal: who listens to the run; changes no result.
+        gpus_simulated: so many of the node's GPUs stand for all, at their share of the load; the
+            whole node if None. It costs as much less, and a step is shorter by what the slowest of
+            all GPUs takes longer than the slowest of these (``docs/pricing.md``).
     """
 
     settings: Settings
@@ -134,10 +137,33 @@ class Plan:
     stopping: Stopping = field(default_factory=Stopping)
     timeline_interval_s: float | None = None
     journal: Journal | None = None
+    gpus_simulated: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
             raise InputError("must be from 0 to 2^64 - 1", field="seed", value=self.seed)
+        if self.gpus_simulated is not None:
+            gpus = self.settings.node.gpus
+            if self.gpus_simulated < 1 or gpus % self.gpus_simulated:
+                raise InputError(
+                    f"must divide the {gpus} GPUs of the node", field="gpus_simulated",
+                    value=self.gpus_simulated,
+                )  # fmt: skip
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the engine replays."""
+        return self.gpus_simulated or self.settings.node.gpus
+
+    @property
+    def gpus_stood_for(self) -> int:
+        """GPUs of the node that each simulated one stands for.
+
+        Example:
+            >>> Plan(Settings.choose(), gpus_simulated=2).gpus_stood_for
+            4
+        """
+        return self.settings.node.gpus // self.gpus
 
     def with_stopping(self, stopping: Stopping) -> Plan:
         """The same plan with another end."""
@@ -149,7 +175,7 @@ class Plan:
 
     def cost(self) -> _engine.StepCost:
         """The price of a step; see `lachesis.simulation.pricing.step_cost`."""
-        return step_cost(self.settings, self.step_time_s)
+        return step_cost(self.settings, self.step_time_s, self.gpus_stood_for)
 
     def engine_config(
         self,
@@ -182,7 +208,7 @@ class Plan:
         means = latency.tool_means()
         lognormal = latency.tool_distribution == "lognormal"
         return {
-            "gpus": settings.node.gpus,
+            "gpus": self.gpus,
             "hbm_blocks": capacity.hbm_blocks,
             "hbf_blocks": capacity.hbf_blocks,
             "block_tokens": settings.node.block_tokens,
@@ -191,9 +217,10 @@ class Plan:
             "cost": cost,
             "load": {
                 "kind": load.kind,
-                "sessions": load.sessions,
+                # Rounded up, so that a load is never 0.
+                "sessions": -(-load.sessions // self.gpus_stood_for),
                 "ramp_s": self.ramp_s(workload),
-                "sessions_per_s": load.sessions_per_s,
+                "sessions_per_s": load.sessions_per_s / self.gpus_stood_for,
             },
             "draws": None,
             "scores": None if policy.ranking is None and policy.python is None else scores,

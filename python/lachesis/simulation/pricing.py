@@ -11,8 +11,16 @@ from lachesis.presets import LayerGroup, ModelPreset, Settings
 from lachesis.simulation.faults import engine_errors
 
 
-def step_cost(settings: Settings, step_time_s: float | None = None) -> _engine.StepCost:
+def step_cost(
+    settings: Settings, step_time_s: float | None = None, gpus_stood_for: int = 1
+) -> _engine.StepCost:
     """Price a step by roofline (``docs/pricing.md``), or as a constant of `step_time_s`.
+
+    Args:
+        settings: model, GPU, node.
+        step_time_s: seconds that every step takes.
+        gpus_stood_for: GPUs of the node that each simulated one stands for. What all GPUs share is
+            then priced at so many times the simulated batch.
 
     Raises:
         InputError: the model cannot be priced, or the constant is not above 0.
@@ -23,12 +31,14 @@ def step_cost(settings: Settings, step_time_s: float | None = None) -> _engine.S
         3840
     """
     with engine_errors("pricing"):
-        return _price(settings, step_time_s)
+        return _price(settings, step_time_s, gpus_stood_for)
 
 
 # A sweep asks for the price of the same settings once a cell.
 @lru_cache(maxsize=64)
-def _price(settings: Settings, step_time_s: float | None) -> _engine.StepCost:
+def _price(settings: Settings, step_time_s: float | None, gpus_stood_for: int) -> _engine.StepCost:
+    if gpus_stood_for > 1:
+        return _price(settings, step_time_s, 1).of_a_part(gpus_stood_for)
     slots = settings.hardware.max_sequences
     if step_time_s is not None:
         return _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)

@@ -87,6 +87,7 @@ def sweep(
     workers: str = "threads",
     restart: bool = False,
     watcher: SweepWatcher | None = None,
+    read: Callable[[TraceSource], LoadedTrace] | None = None,
 ) -> SweepOutcome:
     """Run what a specification asks for and the directory does not hold yet.
 
@@ -100,6 +101,7 @@ def sweep(
         workers: what the manifest says of how it ran.
         restart: throw away the results that are there.
         watcher: hears about progress.
+        read: gives the traces, where the caller shares them; `read_source` if None.
 
     Raises:
         InputError: an invalid specification, a trace that cannot be read, or a directory that holds
@@ -125,7 +127,7 @@ def sweep(
     _check_place(Path(directory), restart=restart)
     with held(directory) as place:
         earlier = None if restart else _earlier(place, shards[0].sweep)
-        traces = _read_traces(cells, watcher)
+        traces = _read_traces(cells, watcher, read or read_source)
         if earlier is not None:
             _check_traces(earlier, cells, traces, place)
         if restart:
@@ -268,13 +270,15 @@ def _check_traces(earlier: Manifest, cells: Sequence[Cell], traces: Traces, plac
             )
 
 
-def _read_traces(cells: Sequence[Cell], watcher: SweepWatcher) -> dict[TraceSource, LoadedTrace]:
+def _read_traces(
+    cells: Sequence[Cell], watcher: SweepWatcher, read: Callable[[TraceSource], LoadedTrace]
+) -> dict[TraceSource, LoadedTrace]:
     """Every trace, read once, with the workloads that the loads ask for."""
     traces: dict[TraceSource, LoadedTrace] = {}
     for cell in cells:
         if cell.source not in traces:
             watcher.stage(f"reading {cell.trace}")
-            traces[cell.source] = read_source(cell.source)
+            traces[cell.source] = read(cell.source)
         # A recorded load asks more of a trace than others; made once, this is for the runs too.
         traces[cell.source].workload(cell.load)
     return traces

@@ -40,6 +40,7 @@ class Trace:
     """
 
     __slots__ = (
+        "__weakref__",
         "_session_digests",
         "_sha256",
         "quality",
@@ -242,6 +243,7 @@ def concat(traces: Sequence[Trace], source: str | None = None) -> Trace:
         return traces[0]
     taken: Counter[str] = Counter()
     pieces: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+    digests: dict[str, bytes] = {}
     quality = Quality()
     for trace in traces:
         renamed = {
@@ -251,14 +253,20 @@ def concat(traces: Sequence[Trace], source: str | None = None) -> Trace:
         }
         for name, table in trace.tables.items():
             pieces[name].append(_rename(table, renamed) if renamed else table)
+        for name, digest in (trace._session_digests or {}).items():
+            digests[renamed.get(name, name)] = digest
         quality.merge(trace.quality)
     tokenizers = dict.fromkeys(trace.tokenizer for trace in traces)
-    return Trace(
+    joined = Trace(
         **{name: pa.concat_tables(tables) for name, tables in pieces.items()},
         source=source or ", ".join(dict.fromkeys(trace.source for trace in traces)),
         tokenizer="; ".join(tokenizers),
         quality=quality,
     )
+    # Names do not enter the digests, so that those of the parts are those of the whole.
+    if all(trace._session_digests is not None for trace in traces):
+        joined._session_digests = digests
+    return joined
 
 
 def unique_name(name: str, taken: Counter[str]) -> str:

@@ -64,6 +64,14 @@ impl StepCost {
         Ok(Self { core })
     }
 
+    /// The price where each simulated GPU stands for `gpus` of the node; see `_engine.pyi`.
+    fn of_a_part(&self, gpus: usize) -> PyResult<Self> {
+        if gpus == 0 {
+            return Err(PyValueError::new_err("gpus must be at least 1"));
+        }
+        Ok(Self { core: self.core.of_a_part(gpus) })
+    }
+
     #[getter]
     fn local_ps(&self) -> Vec<Picos> {
         self.core.local_ps.clone()

@@ -70,7 +70,7 @@ def write_flash_trace(
     if plan.settings.memory.hbf_stacks == 0:
         raise InputError("has no flash to write to", field="--memory",
                          value=str(plan.settings.memory))  # fmt: skip
-    gpus = plan.settings.node.gpus
+    gpus = plan.gpus
     if gpu is not None and not 0 <= gpu < gpus:
         raise InputError(f"must be a GPU of the node, from 0 to {gpus - 1}", field="--gpu",
                          value=gpu)  # fmt: skip

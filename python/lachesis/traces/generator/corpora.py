@@ -8,6 +8,7 @@ The run with the reviewer disabled is laid out anew from the same draws, since i
 from __future__ import annotations
 
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from lachesis.errors import InputError
 from lachesis.traces.generator import specification
@@ -15,6 +16,9 @@ from lachesis.traces.generator.generate import MIXES, WITHOUT_REVIEWERS, generat
 from lachesis.traces.trace import Trace, concat
 
 CORPUS_DIRECTORY = specification.DATA_DIRECTORY / "corpora"
+
+#: Workloads that somebody holds, so that they are read once however many mixes have them.
+_IN_USE: WeakValueDictionary[str, Trace] = WeakValueDictionary()
 
 
 def names() -> tuple[str, ...]:
@@ -37,7 +41,7 @@ def load(name: str) -> Trace:
         raise InputError(f"must be one of {', '.join(names())}", field="corpus", value=name)
     if name == WITHOUT_REVIEWERS:
         return generate(name)
-    return concat([Trace.load(_path(part)) for part in MIXES.get(name, (name,))], source=name)
+    return concat([_workload(part) for part in MIXES.get(name, (name,))], source=name)
 
 
 def save_all(directory: Path = CORPUS_DIRECTORY) -> None:
@@ -45,6 +49,13 @@ def save_all(directory: Path = CORPUS_DIRECTORY) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in specification.names():
         generate(name).save(directory / f"{name}.trace")
+
+
+def _workload(name: str) -> Trace:
+    found = _IN_USE.get(name)
+    if found is None:
+        found = _IN_USE[name] = Trace.load(_path(name))
+    return found
 
 
 def _path(workload: str) -> Path:

@@ -84,6 +84,17 @@ impl StepCost {
         }
     }
 
+    /// The price of a step where each simulated GPU stands for `gpus` of the node: what all GPUs share is looked up at so many
+    /// times the simulated batch.
+    ///
+    /// # Panics
+    /// If `gpus` is 0.
+    #[must_use]
+    pub fn of_a_part(&self, gpus: usize) -> Self {
+        let shared_ps = self.shared_ps.iter().step_by(gpus).copied().collect();
+        Self { shared_ps, ..self.clone() }
+    }
+
     /// Checks that tables cover `slots` requests a GPU and that a step never takes no time or a day.
     ///
     /// # Errors
