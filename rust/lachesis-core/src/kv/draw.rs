@@ -18,6 +18,9 @@ impl Memory {
     /// Takes blocks for running requests off the run that is reclaimed next.
     ///
     /// Contract: there are so many, see `next_reclaimed`.
+    ///
+    /// # Panics
+    /// If there is nothing to reclaim: a fault of ours.
     pub fn reclaim_in_flight(&mut self, gpu: u16, blocks: u32) {
         let next = self.next_reclaimed(gpu).expect("Invariant: the caller has seen the run");
         let run = self.reclaim_run(gpu, next.tier, blocks).expect("Invariant: a run was found");
