@@ -46,6 +46,7 @@ def reproduce(
     jobs: Annotated[
         int | None,
         Parameter(
+            converter=whole_number,
             metavar="N",
             group=MEASUREMENT,
             show_default=False,
