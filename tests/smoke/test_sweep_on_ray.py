@@ -1,6 +1,5 @@
 """Sweeps on a Ray cluster of this machine: the same bytes, whatever happens to its nodes."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +88,6 @@ def test_a_cluster_of_two_nodes_leaves_the_same_bytes_though_a_node_dies(cluster
 def test_an_address_without_a_cluster_is_told():
     from lachesis.sweeps.ray_execution import on_ray
 
-    for address, said in (("", "must be the address"), ("nowhere", "no Ray cluster")):
+    for address, said in (("", "must be HOST:PORT"), ("127.0.0.1:1", "no Ray cluster")):
         with pytest.raises(InputError, match=said):
-            next(on_ray(address)([], {}, threading.Event()))
+            on_ray(address)
