@@ -105,7 +105,10 @@ def with_common_loads(
         def run(cell: Cell, sessions: int) -> CellOutcome:
             plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
             at_load = replace(cell, plan=plan, load=Load("closed", sessions))
-            return run_cell(at_load, traces[cell.source], stop=stop)
+            outcome = run_cell(at_load, traces[cell.source], stop=stop)
+            # The load is given to the runs, but it is an answer: reports compare splits by it.
+            rows = tuple(row | {"admitted_sessions": sessions} for row in outcome.rows)
+            return replace(outcome, rows=rows)
 
         with ThreadPoolExecutor(jobs) as pool:
             try:

@@ -137,6 +137,7 @@ def test_runs_are_made_at_the_loads_that_were_found_whatever_the_threads(tmp_pat
     assert rows[0]["load_sessions"] == rows[1]["load_sessions"]
     assert rows[0]["load_sessions"] >= rows[2]["load_sessions"] > 1
     for row in rows:
+        assert row["admitted_sessions"] == row["load_sessions"]
         if row["policy"] == "hbm-first":
             assert 0.7 < row["tpot_p99_s"] / row["slo_tpot_p99_s"] < 1.3
 
