@@ -94,10 +94,11 @@ class StepCost:
     @staticmethod
     def constant(step_s: float, slots: int, gpus: int) -> StepCost:
         """A step that always takes the same time."""
-    def of_a_part(self, gpus: int) -> StepCost:
+    def of_a_part(self, gpus: int, slowest: float) -> StepCost:
         """The price where each simulated GPU stands for `gpus` of the node.
 
-        What all GPUs share is looked up at so many times the simulated batch.
+        What all GPUs share is looked up at so many times the simulated batch, and what a GPU does
+        alone takes `slowest` times as long, since the slowest of more GPUs is slower.
         """
     @property
     def local_ps(self) -> list[int]:

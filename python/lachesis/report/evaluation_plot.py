@@ -64,7 +64,7 @@ def figure_9(runs: Runs) -> Figure:
             if down == 0:
                 axes.set_title(f"{_model(model)}, {reviewer}", pad=_TITLE_PAD)
         panels[down, 0].set_ylabel(f"HBF lifetime (years)\n{slo} SLO")
-    _legend(figure, [_POLICIES[policy] for policy in _POLICIES])
+    _legend(figure, [_POLICIES[policy] for policy in _POLICIES], warranty=True)
     return figure
 
 
@@ -93,7 +93,7 @@ def figure_11(runs: Runs) -> Figure:
             if down == 0:
                 axes.set_title(_model(model), pad=_TITLE_PAD)
         panels[down, 0].set_ylabel(f"HBF lifetime (years)\n{_trace(trace)}")
-    _legend(figure, [_POLICIES[BASELINE], _POLICIES[LACHESIS]])
+    _legend(figure, [_POLICIES[BASELINE], _POLICIES[LACHESIS]], warranty=True)
     return figure
 
 
@@ -181,13 +181,19 @@ def _composition(
     return figure
 
 
-def _legend(figure: Figure, entries: Sequence[tuple[str, str, str]]) -> None:
+def _legend(
+    figure: Figure, entries: Sequence[tuple[str, str, str]], *, warranty: bool = False
+) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Any] = [
         Patch(facecolor=colour, hatch=hatch, edgecolor=_INK, label=label)
         for label, colour, hatch in entries
     ]
+    if warranty:
+        label = f"{evaluation().cells.warranty_years:g}-year warranty"
+        handles.append(Line2D([], [], color=_INK, linestyle="--", linewidth=1.0, label=label))
     figure.legend(
         handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, fontsize=9
     )

@@ -24,7 +24,7 @@ from itertools import groupby
 
 import numpy as np
 
-from lachesis.simulation import BASELINE, Load, LoadedTrace, Stopping, compare
+from lachesis.simulation import BASELINE, Load, LoadedTrace, NodePart, Stopping, compare
 from lachesis.sweeps import Cell, CellOutcome, Execute, TraceSource, run_cell
 
 #: How log strain grows with log sessions where nothing better is known, and within which bounds.
@@ -77,7 +77,7 @@ def with_common_loads(
     jobs: int,
     measurement: LoadMeasurement,
     stopping: Stopping | None = None,
-    gpus_simulated: int | None = None,
+    part: NodePart | None = None,
 ) -> Execute:
     """Runs the cells of a sweep at loads that are found for all of them together.
 
@@ -85,7 +85,7 @@ def with_common_loads(
         jobs: threads; they change no result.
         measurement: of the loads.
         stopping: when runs end, where not as the specification says.
-        gpus_simulated: so many of the node's GPUs stand for all.
+        part: of the node, if not all its GPUs are simulated.
     """
 
     def execute(
@@ -94,9 +94,7 @@ def with_common_loads(
         stop: threading.Event,
     ) -> Generator[CellOutcome, None, None]:
         cells = [
-            replace(cell, plan=replace(cell.plan, gpus_simulated=gpus_simulated))
-            for shard in shards
-            for cell in shard
+            replace(cell, plan=replace(cell.plan, part=part)) for shard in shards for cell in shard
         ]
         groups = [list(group) for _, group in groupby(cells, key=_common)]
 
@@ -107,7 +105,10 @@ def with_common_loads(
         def run(cell: Cell, sessions: int) -> CellOutcome:
             plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
             at_load = replace(cell, plan=plan, load=Load("closed", sessions))
-            return run_cell(at_load, traces[cell.source], stop=stop)
+            outcome = run_cell(at_load, traces[cell.source], stop=stop)
+            # The load is given to the runs, but it is an answer: reports compare splits by it.
+            rows = tuple(row | {"admitted_sessions": sessions} for row in outcome.rows)
+            return replace(outcome, rows=rows)
 
         with ThreadPoolExecutor(jobs) as pool:
             try:

@@ -16,7 +16,7 @@ from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import Runs
 from lachesis.results.directory import read_runs
-from lachesis.simulation import Stopping
+from lachesis.simulation import NodePart, Stopping
 from lachesis.sweeps import Specification, SweepWatcher, sweep
 
 
@@ -29,22 +29,23 @@ class Precision:
         turnovers: of the live sessions, at which a run ends anyway.
         load: how loads are measured.
         stopping: a fixed length of the runs instead, below what settling takes.
-        gpus_simulated: so many of the node's GPUs stand for all; the whole node if None.
+        part: of the node that is simulated; the whole node if None.
     """
 
     half_width: str
     turnovers: float
     load: LoadMeasurement
     stopping: Stopping | None = None
-    gpus_simulated: int | None = None
+    part: NodePart | None = None
 
 
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision(
     "15%", 1.0,
-    LoadMeasurement(requests=10_000, turnovers=0.5, settling=0.75, extremes=True),
-    Stopping(turnovers=0.4, warm_up_turnovers=0.8, fixed=True),
-    gpus_simulated=2,
+    LoadMeasurement(requests=24_000, turnovers=0.6, extremes=True),
+    Stopping(turnovers=0.35, warm_up_turnovers=0.6, fixed=True),
+    # At this factor loads agree with those of the whole node on average.
+    NodePart(gpus=2, slowest=1.12),
 )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def simulated(
     outcome = sweep(
         Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
         folder,
-        with_common_loads(threads, precision.load, precision.stopping, precision.gpus_simulated),
+        with_common_loads(threads, precision.load, precision.stopping, precision.part),
         workers=f"{threads} threads, loads found by groups of cells",
         watcher=watcher,
         read=(corpora or Corpora()).read,

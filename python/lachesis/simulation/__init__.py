@@ -13,7 +13,7 @@ from lachesis.simulation.compare import (
 from lachesis.simulation.journal import Journal, Told
 from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
-from lachesis.simulation.pricing import step_cost, stored_bytes_per_token
+from lachesis.simulation.pricing import NodePart, step_cost, stored_bytes_per_token
 from lachesis.simulation.run import Observer, Replay, replay
 from lachesis.simulation.run_options import RunOptions
 from lachesis.simulation.search import SearchResult, Strain, largest_load
@@ -29,6 +29,7 @@ __all__ = [
     "Load",
     "LoadSearch",
     "LoadedTrace",
+    "NodePart",
     "Observer",
     "Plan",
     "Replay",

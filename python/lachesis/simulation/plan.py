@@ -14,7 +14,7 @@ from lachesis.errors import InputError
 from lachesis.policy import Policy
 from lachesis.presets import Settings
 from lachesis.simulation.journal import Journal
-from lachesis.simulation.pricing import step_cost
+from lachesis.simulation.pricing import NodePart, step_cost
 from lachesis.simulation.workload import TOOL_CLASSES
 
 SESSIONS_MAX = 2**20
@@ -125,9 +125,7 @@ class Plan:
         stopping: when a run ends.
         timeline_interval_s: simulated seconds between two rows of the timeline; none without.
         journal: who listens to the run; changes no result.
-        gpus_simulated: so many of the node's GPUs stand for all, at their share of the load; the
-            whole node if None. It costs as much less, and a step is shorter by what the slowest of
-            all GPUs takes longer than the slowest of these (``docs/pricing.md``).
+        part: how many of the node's GPUs are simulated and stand for all; the whole node if None.
     """
 
     settings: Settings
@@ -137,30 +135,29 @@ class Plan:
     stopping: Stopping = field(default_factory=Stopping)
     timeline_interval_s: float | None = None
     journal: Journal | None = None
-    gpus_simulated: int | None = None
+    part: NodePart | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
             raise InputError("must be from 0 to 2^64 - 1", field="seed", value=self.seed)
-        if self.gpus_simulated is not None:
+        if self.part is not None:
             gpus = self.settings.node.gpus
-            if self.gpus_simulated < 1 or gpus % self.gpus_simulated:
+            if self.part.gpus < 1 or gpus % self.part.gpus:
                 raise InputError(
-                    f"must divide the {gpus} GPUs of the node", field="gpus_simulated",
-                    value=self.gpus_simulated,
-                )  # fmt: skip
+                    f"must divide the {gpus} GPUs of the node", field="gpus", value=self.part.gpus
+                )
 
     @property
     def gpus(self) -> int:
         """GPUs that the engine replays."""
-        return self.gpus_simulated or self.settings.node.gpus
+        return self.settings.node.gpus if self.part is None else self.part.gpus
 
     @property
     def gpus_stood_for(self) -> int:
         """GPUs of the node that each simulated one stands for.
 
         Example:
-            >>> Plan(Settings.choose(), gpus_simulated=2).gpus_stood_for
+            >>> Plan(Settings.choose(), part=NodePart(2)).gpus_stood_for
             4
         """
         return self.settings.node.gpus // self.gpus
@@ -175,7 +172,7 @@ class Plan:
 
     def cost(self) -> _engine.StepCost:
         """The price of a step; see `lachesis.simulation.pricing.step_cost`."""
-        return step_cost(self.settings, self.step_time_s, self.gpus_stood_for)
+        return step_cost(self.settings, self.step_time_s, self.part)
 
     def engine_config(
         self,

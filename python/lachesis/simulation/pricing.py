@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,16 +12,29 @@ from lachesis.presets import LayerGroup, ModelPreset, Settings
 from lachesis.simulation.faults import engine_errors
 
 
+@dataclass(frozen=True)
+class NodePart:
+    """GPUs that stand for all of a node, at their share of its load: faster and less precise.
+
+    Attributes:
+        gpus: how many are simulated; a divisor of the node's.
+        slowest: how much longer the slowest of all GPUs takes for its own part of a step than the
+            slowest of these.
+    """
+
+    gpus: int
+    slowest: float = 1.0
+
+
 def step_cost(
-    settings: Settings, step_time_s: float | None = None, gpus_stood_for: int = 1
+    settings: Settings, step_time_s: float | None = None, part: NodePart | None = None
 ) -> _engine.StepCost:
     """Price a step by roofline (``docs/pricing.md``), or as a constant of `step_time_s`.
 
     Args:
         settings: model, GPU, node.
         step_time_s: seconds that every step takes.
-        gpus_stood_for: GPUs of the node that each simulated one stands for. What all GPUs share is
-            then priced at so many times the simulated batch.
+        part: of the node, if not all its GPUs are simulated.
 
     Raises:
         InputError: the model cannot be priced, or the constant is not above 0.
@@ -31,14 +45,17 @@ def step_cost(
         3840
     """
     with engine_errors("pricing"):
-        return _price(settings, step_time_s, gpus_stood_for)
+        return _price(settings, step_time_s, part)
 
 
 # A sweep asks for the price of the same settings once a cell.
 @lru_cache(maxsize=64)
-def _price(settings: Settings, step_time_s: float | None, gpus_stood_for: int) -> _engine.StepCost:
-    if gpus_stood_for > 1:
-        return _price(settings, step_time_s, 1).of_a_part(gpus_stood_for)
+def _price(
+    settings: Settings, step_time_s: float | None, part: NodePart | None
+) -> _engine.StepCost:
+    if part is not None:
+        whole = _price(settings, step_time_s, None)
+        return whole.of_a_part(settings.node.gpus // part.gpus, part.slowest)
     slots = settings.hardware.max_sequences
     if step_time_s is not None:
         return _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)

@@ -65,11 +65,14 @@ impl StepCost {
     }
 
     /// The price where each simulated GPU stands for `gpus` of the node; see `_engine.pyi`.
-    fn of_a_part(&self, gpus: usize) -> PyResult<Self> {
+    fn of_a_part(&self, gpus: usize, slowest: f64) -> PyResult<Self> {
         if gpus == 0 {
             return Err(PyValueError::new_err("gpus must be at least 1"));
         }
-        Ok(Self { core: self.core.of_a_part(gpus) })
+        if !(1.0..=10.0).contains(&slowest) {
+            return Err(PyValueError::new_err("slowest must be from 1 to 10"));
+        }
+        Ok(Self { core: self.core.of_a_part(gpus, slowest) })
     }
 
     #[getter]

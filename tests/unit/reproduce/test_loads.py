@@ -2,9 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
+from lachesis.predict.out_of_fold import segment_scores
+from lachesis.presets import load_latency
 from lachesis.reproduce.cells import Cell
+from lachesis.reproduce.corpora import Corpora
 from lachesis.reproduce.loads import (
     LoadMeasurement,
     Strained,
@@ -16,7 +20,8 @@ from lachesis.reproduce.loads import (
 )
 from lachesis.reproduce.simulated import QUICK, specification
 from lachesis.results.directory import read_runs
-from lachesis.sweeps import Specification, expand, sweep
+from lachesis.sweeps import Specification, TraceSource, expand, sweep
+from lachesis.traces import open_trace
 
 MEMORIES = ("1/7", "2/6", "3/5", "4/4", "8/8*")
 
@@ -132,6 +137,7 @@ def test_runs_are_made_at_the_loads_that_were_found_whatever_the_threads(tmp_pat
     assert rows[0]["load_sessions"] == rows[1]["load_sessions"]
     assert rows[0]["load_sessions"] >= rows[2]["load_sessions"] > 1
     for row in rows:
+        assert row["admitted_sessions"] == row["load_sessions"]
         if row["policy"] == "hbm-first":
             assert 0.7 < row["tpot_p99_s"] / row["slo_tpot_p99_s"] < 1.3
 
@@ -144,3 +150,13 @@ def test_the_specification_names_every_cell_with_the_settings_of_the_reproductio
         assert cell.plan.settings.node.windowed_reads == "full"
         assert cell.policies == ("hbm-first", "lachesis-deterministic", "lachesis")
         assert cell.plan.seed == 1
+
+
+def test_a_corpus_is_read_once_and_ranked_as_its_own_page_ranks_it():
+    corpora = Corpora()
+    loaded = corpora.read(TraceSource(("webarena",)))
+    assert loaded is corpora.loaded("webarena")
+    latency = load_latency()
+    table = loaded.workers(latency)
+    expected = segment_scores(open_trace("webarena"), latency=latency)[table.segment_row]
+    assert np.array_equal(loaded.predicted_lifetimes(latency), expected)

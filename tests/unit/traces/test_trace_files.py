@@ -11,6 +11,7 @@ from short_logs import built
 
 from lachesis.errors import InputError
 from lachesis.traces import Trace, concat
+from lachesis.traces.trace import session_digests
 
 
 @pytest.fixture
@@ -179,3 +180,13 @@ def test_joined_traces_keep_sources_counts_and_unique_names(trace):
     assert joined.quality.to_json()["reported"] == 2
     with pytest.raises(InputError, match="no trace to join"):
         concat([])
+
+
+def test_digests_of_the_parts_are_those_of_the_whole(trace):
+    fresh = concat([trace, trace])
+    assert fresh._session_digests is None
+    assert trace.sha256
+    joined = concat([trace, trace])
+    assert set(joined._session_digests) == {"s", "s~2"}
+    assert session_digests(joined) == session_digests(fresh)
+    assert joined.sha256 == fresh.sha256

@@ -4,7 +4,7 @@
 //! one by one.
 
 use crate::error::{Error, Result};
-use crate::units::Picos;
+use crate::units::{Picos, picos_to_seconds};
 
 /// How windowed layers read their context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,14 +85,27 @@ impl StepCost {
     }
 
     /// The price of a step where each simulated GPU stands for `gpus` of the node: what all GPUs share is looked up at so many
-    /// times the simulated batch.
+    /// times the simulated batch, and what a GPU does alone takes `slowest` times as long, since the slowest of more GPUs is
+    /// slower.
     ///
     /// # Panics
     /// If `gpus` is 0.
     #[must_use]
-    pub fn of_a_part(&self, gpus: usize) -> Self {
-        let shared_ps = self.shared_ps.iter().step_by(gpus).copied().collect();
-        Self { shared_ps, ..self.clone() }
+    pub fn of_a_part(&self, gpus: usize, slowest: f64) -> Self {
+        let longer = |price: Picos| round_price(picos_to_seconds(price) * slowest);
+        let both = |prices: [Picos; 2]| prices.map(longer);
+        Self {
+            local_ps: self.local_ps.iter().copied().map(longer).collect(),
+            shared_ps: self.shared_ps.iter().step_by(gpus).copied().collect(),
+            context_ps: longer(self.context_ps),
+            window_ps: longer(self.window_ps),
+            flush_ps: longer(self.flush_ps),
+            tier_reads: self.tier_reads.map(|reads| TierReads {
+                context_ps: both(reads.context_ps),
+                window_ps: both(reads.window_ps),
+            }),
+            ..self.clone()
+        }
     }
 
     /// Checks that tables cover `slots` requests a GPU and that a step never takes no time or a day.
