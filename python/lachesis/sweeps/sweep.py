@@ -172,9 +172,6 @@ class _Sweep:
                 with closing(execute(missing, self.traces, threading.Event())) as outcomes:
                     for outcome in outcomes:
                         self._take(outcome, remaining)
-                        # Beside the cells that run meanwhile.
-                        self._measure_lifetimes()
-            self._measure_lifetimes()
         finally:
             for number in sorted(self.unwritten):
                 self._write(self.shards[number])
@@ -191,9 +188,8 @@ class _Sweep:
                 scratch.unlink(missing_ok=True)
         self.record.write(now=True)
         write_text(self.place / SPECIFICATION, specification.text)
-
-    def _measure_lifetimes(self) -> None:
         if not (self.place / LIFETIMES).exists():
+            self.watcher.stage("measuring lifetimes")
             by_name = {cell.trace: self.traces[cell.source].trace for cell in self.cells.values()}
             write_table(self.place / LIFETIMES, lifetimes_table(by_name))
 
