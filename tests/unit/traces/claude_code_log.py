@@ -123,3 +123,33 @@ def closures(trace):
 def one_call(log: Transcript, at: float = 1.0, **options) -> None:
     log.user("mend it", 0.0)
     log.call("m1", at, [text("done")], given=(10, 90, 0), output=20, **options)
+
+
+def with_subagent(tmp_path, *, layout="new", noted=True, background=False):
+    """The main file of a session with one sub-agent, which is written beside it."""
+    log = Transcript()
+    log.user("mend it", 0.0)
+    spawn = use("t1", "Task", prompt="look around", subagent_type="Explore", description="d")
+    log.call("m1", 1.0, [spawn], given=(100, 0, 0), output=90, stop="tool_use")
+    agent = Transcript(agent="a1")
+    agent.user("look around", 1.5)
+    agent.call("n1", 3.0, [use("u1")], given=(40, 0, 0), output=60, stop="tool_use")
+    agent.result("u1", "x", 4.0)
+    agent.call("n2", 6.0, [text("found")], given=(130, 0, 0), output=7)
+    about = {"agentId": "a1", "status": "completed"} if noted else None
+    if background:
+        about = {"agentId": "a1", "isAsync": True, "status": "async_launched"}
+        log.result("t1", "Async agent launched successfully.\nagentId: a1", 2.0, about)
+        log.call("m2", 3.0, [text("meanwhile")], given=(250, 0, 0), output=9)
+        log.user(
+            "<task-notification><task-id>a1</task-id><status>completed</status>"
+            "</task-notification>",
+            6.5,
+        )
+    else:
+        log.result("t1", "found", 6.5, about)
+    log.call("m3", 8.0, [text("done")], given=(300, 0, 0), output=5)
+    main = log.write(tmp_path / "s1.jsonl")
+    place = tmp_path / "s1" / "subagents" if layout == "new" else tmp_path
+    agent.write(place / "agent-a1.jsonl")
+    return main

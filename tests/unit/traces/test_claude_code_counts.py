@@ -1,7 +1,17 @@
 """Tokens of Claude Code messages: merged lines, placeholders, reasoning, prompts, wrong counts."""
 
 import pytest
-from claude_code_log import START_S, Transcript, inputs, one_call, requests, text, thinking, use
+from claude_code_log import (
+    START_S,
+    Transcript,
+    inputs,
+    one_call,
+    requests,
+    text,
+    thinking,
+    use,
+    with_subagent,
+)
 
 from lachesis.errors import InputError
 from lachesis.traces.readers.protocol import ReadOptions
@@ -72,35 +82,6 @@ def test_reasoning_is_weighed_or_what_hidden_thinking_leaves(tmp_path):
     first, second = requests(read([log.write(tmp_path / "s1.jsonl")]))
     assert first["reasoning_tokens"] == 20
     assert second["reasoning_tokens"] == 40 - 13  # 10 for the text, 3 for the message
-
-
-def with_subagent(tmp_path, *, layout="new", noted=True, background=False):
-    log = Transcript()
-    log.user("mend it", 0.0)
-    spawn = use("t1", "Task", prompt="look around", subagent_type="Explore", description="d")
-    log.call("m1", 1.0, [spawn], given=(100, 0, 0), output=90, stop="tool_use")
-    agent = Transcript(agent="a1")
-    agent.user("look around", 1.5)
-    agent.call("n1", 3.0, [use("u1")], given=(40, 0, 0), output=60, stop="tool_use")
-    agent.result("u1", "x", 4.0)
-    agent.call("n2", 6.0, [text("found")], given=(130, 0, 0), output=7)
-    about = {"agentId": "a1", "status": "completed"} if noted else None
-    if background:
-        about = {"agentId": "a1", "isAsync": True, "status": "async_launched"}
-        log.result("t1", "Async agent launched successfully.\nagentId: a1", 2.0, about)
-        log.call("m2", 3.0, [text("meanwhile")], given=(250, 0, 0), output=9)
-        log.user(
-            "<task-notification><task-id>a1</task-id><status>completed</status>"
-            "</task-notification>",
-            6.5,
-        )
-    else:
-        log.result("t1", "found", 6.5, about)
-    log.call("m3", 8.0, [text("done")], given=(300, 0, 0), output=5)
-    main = log.write(tmp_path / "s1.jsonl")
-    place = tmp_path / "s1" / "subagents" if layout == "new" else tmp_path
-    agent.write(place / "agent-a1.jsonl")
-    return main
 
 
 def test_prompt_length_is_the_first_hit_else_what_visible_text_leaves(tmp_path):
