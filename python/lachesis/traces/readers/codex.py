@@ -76,7 +76,7 @@ class CodexReader:
         """Whether the first line is an envelope with a payload, or a first version's head."""
         if file.ending != ".jsonl":
             return False
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         first, _, rest = head.partition(b"\n")
         if not first.startswith(b"{"):
             return False

@@ -64,7 +64,7 @@ def rollout_families(files: Sequence[SourceFile], window_s: float) -> list[list[
 
 
 def _head(file: SourceFile) -> tuple[Meta, float | None]:
-    first = file.head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
+    first = file.start.partition(b"\n")[0]
     try:
         row = _ROW.decode(first)
         if row.type == "session_meta":

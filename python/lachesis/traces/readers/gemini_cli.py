@@ -137,7 +137,7 @@ class GeminiCliReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether the head has a session's id and the hash of its project."""
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         return head.startswith(b"{") and _HEAD.match(head[1:].lstrip()) is not None
 
     def read(

@@ -11,17 +11,16 @@ from lachesis.traces.readers.json_fault import MALFORMED
 from lachesis.traces.readers.protocol import SourceFile
 
 _KEY: Final = re.compile(rb'"([A-Za-z_][\w.]*)"\s*:')
-_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 
 
 def begins_with(file: SourceFile, mark: bytes) -> bool:
     """Whether the first character that is not blank is `mark`."""
-    return file.head.lstrip(_BLANK).startswith(mark)
+    return file.start.startswith(mark)
 
 
 def first_object(file: SourceFile) -> dict[str, Any] | None:
     """The first line of a JSONL file, if it is an object and the head holds it whole."""
-    line = file.head.lstrip(_BLANK).partition(b"\n")[0]
+    line = file.start.partition(b"\n")[0]
     if not line.startswith(b"{"):
         return None
     try:

@@ -77,7 +77,7 @@ class LmcacheReader:
         """JSONL whose first line has exactly the four fields."""
         if not begins_with(file, b"{"):
             return False
-        first = file.head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
+        first = file.start.partition(b"\n")[0]
         # A prompt may hold JSON of its own, in which quotes are escaped.
         return words_in_head(SourceFile(file.path, file.name, first)) == _SIGNS or (
             len(first) == len(file.head) and first.startswith(b'{"timestamp"')

@@ -84,7 +84,7 @@ class MagenticOneReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether it is an object whose history has entries of an orchestrator."""
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         if not head.startswith(b"{") or file.ending == ".jsonl":
             return False
         return _HISTORY.search(head) is not None and _ORCHESTRATOR.search(head) is not None

@@ -92,7 +92,7 @@ class OpenHandsCompletionsReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether it is an object that begins with its messages, or OpenHands' conversation."""
-        head = _stripped(file)
+        head = file.start
         if file.ending == ".jsonl":
             return False
         if head.startswith(b"["):
@@ -107,7 +107,7 @@ class OpenHandsCompletionsReader:
         completions: list[tuple[float, str, SourceFile]] = []
         seen: set[str] = set()
         for file in files:
-            if _stripped(file).startswith(b"["):
+            if file.start.startswith(b"["):
                 _push_conversation(file, builder, options.count_tokens)
             else:
                 stamp = decoded_document(file.peeked(), _STAMP).timestamp
@@ -131,10 +131,6 @@ class OpenHandsCompletionsReader:
 
 
 READER: Final = OpenHandsCompletionsReader()
-
-
-def _stripped(file: SourceFile) -> bytes:
-    return file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
 
 
 def _key(message: ChatMessage) -> int:

@@ -155,7 +155,7 @@ class OpenHandsEventsReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether the head is a list of events, or the first line a run with a history of them."""
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         if _EVENT_KEY.search(head) is None:
             return False
         if head.startswith(b"["):
@@ -192,7 +192,7 @@ def _streams(
     file: SourceFile, builder: TraceBuilder
 ) -> Iterator[tuple[str, list[msgspec.Raw], _Usages, str]]:
     """Yield name, events, usages and place of every session in the file."""
-    if file.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    if file.start.startswith(b"["):
         yield file.path.stem, decoded_document(file, _PAIR), {}, "events"
         return
     truncated: list[str] = []

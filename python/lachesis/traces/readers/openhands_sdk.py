@@ -95,7 +95,7 @@ class OpenHandsSdkReader:
         """Whether the file begins as a state or as an event does."""
         if file.ending != ".json":
             return False
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         return (_STATE_SIGN if file.path.name == _STATE else _EVENT_SIGN).match(head) is not None
 
     def read(

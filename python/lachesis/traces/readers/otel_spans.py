@@ -65,7 +65,7 @@ def spans_of(file: SourceFile, dropped: list[str]) -> Iterator[Span]:
 
 def _documents(file: SourceFile, dropped: list[str]) -> Iterator[tuple[str, Any]]:
     """Documents of a file, one or one a line."""
-    first = file.head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].rstrip()
+    first = file.start.partition(b"\n")[0].rstrip()
     several = file.ending in (".jsonl", ".ndjson") or (
         len(first) > 2 and first.endswith(b"}") and b"\n" in file.head.strip()
     )

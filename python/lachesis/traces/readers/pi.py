@@ -152,7 +152,7 @@ class PiReader:
         """Whether the first line is a session's head."""
         if file.ending != ".jsonl":
             return False
-        first = file.head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+        first = file.start.split(b"\n", 1)[0]
         if not first.startswith(b"{"):
             return False
         return _SESSION.search(first) is not None and _SIGN.search(first) is not None

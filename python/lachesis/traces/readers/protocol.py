@@ -51,6 +51,11 @@ class SourceFile:
         return self.peeked().read_bytes(HEAD_BYTES)
 
     @property
+    def start(self) -> bytes:
+        """Its head from the first byte on that is no white space or byte order mark."""
+        return self.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+
+    @property
     def ending(self) -> str:
         """The file's ending, lower case, without a compression's: ``.jsonl`` for ``a.jsonl.gz``."""
         path = self.path

@@ -134,7 +134,7 @@ class SweAgentReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """Whether it is an object with steps, or messages with mini-SWE-agent's instructions."""
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         if file.ending == ".jsonl":
             return False
         if head.startswith(b"{") and _STEPS.search(head) is not None:
@@ -149,7 +149,7 @@ class SweAgentReader:
         """Push every document as a session; raises `InputError` for a broken one."""
         for file in files:
             session = _Session(file, builder, options)
-            if file.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            if file.start.startswith(b"["):
                 messages = decoded_document(file, _MESSAGES)
                 session.take_messages(messages)
                 session.push(MINI_HARNESS)

@@ -60,7 +60,7 @@ class TauReader:
 
     def recognises(self, file: SourceFile) -> bool:
         """A JSON object with a τ² run's header, or a list of v1 runs."""
-        head = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = file.start
         if head.startswith(b"{"):
             found = set(_TAU2_SIGN.findall(head))
             return len(found) >= 2 or (len(found) == 1 and b'"reward_info"' in head)
