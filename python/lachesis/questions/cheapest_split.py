@@ -33,7 +33,7 @@ def cheapest_split(
         if not 0.0 < price < 1e12:
             raise InputError("must be above 0", field=option, value=price)
     slots, gpus = scenario.settings.hardware.slots, scenario.settings.node.gpus
-    per_session = scenario.load.kind in ("auto", "each")
+    per_session = scenario.load.is_searched
     candidates: dict[str, list[Run]] = {policy: [] for policy in scenario.policies}
     refused = ""
     for memory in flash_splits(scenario):

@@ -29,7 +29,7 @@ def effect(scenario: Scenario, changes: Mapping[str, Any]) -> Answer:
     after = {key: value for key, value in changes.items() if value is not None}
     if all(getattr(scenario.options, key) == value for key, value in after.items()):
         raise InputError("name something that changes: --set KEY=VALUE, --model, --memory, …")
-    searches = scenario.load.kind in ("auto", "each")
+    searches = scenario.load.is_searched
     runs = {(BEFORE, run["policy"]): run for run in scenario.run(scenario=BEFORE)}
     loads = {policy: _load_of(scenario, runs[(BEFORE, policy)]) for policy in scenario.policies}
     for load in dict.fromkeys(loads.values()):

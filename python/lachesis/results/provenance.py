@@ -155,7 +155,7 @@ def _plan_options(plan: Plan, load: Load, search: SearchPrecision) -> dict[str, 
         "precision": plan.stopping.precision,
         "turnovers": plan.stopping.turnovers,
         "horizon_s": plan.stopping.horizon_s,
-        "search": asdict(search) if load.kind in ("auto", "each") else None,
+        "search": asdict(search) if load.is_searched else None,
     }
 
 

@@ -44,6 +44,11 @@ class Load:
     sessions_per_s: float = 0.0
     longest_gap_s: float = math.inf
 
+    @property
+    def is_searched(self) -> bool:
+        """Whether it is still to be found, by a search for what the SLO admits."""
+        return self.kind in ("auto", "each")
+
     @classmethod
     def parse(cls, text: str) -> Load:
         """Read ``N``, ``auto``, ``each``, ``poisson:RATE`` or ``recorded[:SECONDS]``.

@@ -108,7 +108,7 @@ def _with_first_alike(cells: Iterable[Cell]) -> Iterator[Cell]:
     """The cells, each with the first that it is like."""
     first: dict[Hashable, Plan] = {}
     for cell in cells:
-        if cell.load.kind not in ("auto", "each"):
+        if not cell.load.is_searched:
             yield cell
             continue
         settings = cell.plan.settings

@@ -64,7 +64,7 @@ class Guesses:
         self, cell: Cell, loaded: LoadedTrace, stop: threading.Event | None = None
     ) -> int | None:
         """A load to start a cell's search from; None where there is none to start from."""
-        if cell.first_alike is None or cell.load.kind not in ("auto", "each"):
+        if cell.first_alike is None or not cell.load.is_searched:
             return None
         key = (cell.source, cell.first_alike)
         with self._making:

@@ -64,7 +64,7 @@ def write_flash_trace(
         InputError: whatever `lachesis.simulation.compare` refuses, a load that is a search, or a
             GPU that the node does not have.
     """
-    if load.kind in ("auto", "each"):
+    if load.is_searched:
         raise InputError("must be N, poisson:RATE or recorded: an export searches for no load",
                          field="--load", value=load.kind)  # fmt: skip
     if plan.settings.memory.hbf_stacks == 0:
