@@ -64,10 +64,7 @@ class LoadSearch:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Replays of one trace in the order of the policies asked for, and the searches before.
-
-    `loaded` is the trace with what was made of it, for further replays; None where nothing was.
-    """
+    """Replays of one trace in the order of the policies asked for, and the searches before."""
 
     trace: Trace
     plan: Plan
@@ -75,7 +72,6 @@ class Comparison:
     replays: tuple[Replay, ...]
     searches: tuple[LoadSearch, ...]
     search: SearchPrecision = field(default_factory=SearchPrecision)
-    loaded: LoadedTrace | None = field(default=None, compare=False, repr=False)
 
     def search_of(self, policy: str) -> LoadSearch | None:
         """The search whose load a policy was replayed at; None where the load was given."""
@@ -153,7 +149,7 @@ def compare(
         return stage.replay(name, Load("closed", max(1, sessions)))
 
     replays = stage.each(replay_at_load, policies, threads)
-    return Comparison(loaded.trace, plan, asked, tuple(replays), tuple(searches), precision, loaded)
+    return Comparison(loaded.trace, plan, asked, tuple(replays), tuple(searches), precision)
 
 
 def approximate_load(

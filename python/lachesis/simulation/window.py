@@ -95,7 +95,7 @@ def window_events(comparison: Comparison, outcome: Replay, window: Window) -> Wi
         stopping=stopping,
         timeline_interval_s=None,
     )
-    compare(comparison.loaded or comparison.trace, plan, [outcome.policy.name], outcome.load)
+    compare(comparison.trace, plan, [outcome.policy.name], outcome.load)
     return WindowEvents(
         policy=outcome.policy.name,
         start_s=start_s,
