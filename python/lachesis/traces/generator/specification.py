@@ -113,6 +113,9 @@ class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     tools: Sourced[list[ToolShare]]
     last_turn_carried_share: Sourced[Share] | None = None
     """Of a last turn's laden tokens, what is no reasoning; absent: as in any other turn."""
+    reasoning_tokens: Spread | None = None
+    """Reasoning of a turn with tool calls, at most; what else the turn does not carry forward are
+    observations. Absent: all that a turn does not carry is reasoning."""
     own_prompt_sigma: Sourced[NotNegative] | None = None
     """Spread of the logarithm of a session's own tool set; absent where prompts are shared."""
 

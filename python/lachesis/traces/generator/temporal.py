@@ -291,6 +291,8 @@ def _split(
     )  # fmt: skip
     observed = np.where(calls > 0, observed, 0)
     visible = carried - observed
+    reasoned = _reasoned(law, laden - stripped, calls)
+    observed = observed + laden - stripped - reasoned
     total_rounds = int(rounds.sum())
     per_round = apportion(
         visible,
@@ -299,7 +301,7 @@ def _split(
         minimum=_least(visible, rounds, _VISIBLE_MINIMUM),
     )
     reasoning = apportion(
-        laden - stripped, np.exp(0.7 * normals(rng["reasoning"], total_rounds)), rounds
+        reasoned, np.exp(0.7 * normals(rng["reasoning"], total_rounds)), rounds
     )
     observation = np.zeros(total_rounds, dtype=np.int64)
     later = index_within(rounds) > 0
@@ -310,6 +312,19 @@ def _split(
         minimum=_least(observed[calls > 0], calls[calls > 0], _OBSERVATION_MINIMUM),
     )
     return per_round + reasoning, reasoning, observation
+
+
+def _reasoned(law: Temporal, dropped: Ints, calls: Ints) -> Ints:
+    """Reasoning of each turn, of what it does not carry forward; the rest are observations.
+
+    The law is dealt out by rank of what is dropped. A turn without tool calls has no observations.
+    """
+    if law.reasoning_tokens is None:
+        return dropped
+    values = place(law.reasoning_tokens.values(len(dropped)), dropped.astype(np.float64))
+    most = np.maximum(np.rint(values).astype(np.int64), 1)
+    reasoned: Ints = np.where(calls > 0, np.minimum(dropped, most), dropped)
+    return reasoned
 
 
 def _least(totals: Ints, lengths: Ints, wanted: int) -> int:
