@@ -72,7 +72,7 @@ def test_a_cluster_of_two_nodes_leaves_the_same_bytes_though_a_node_dies(cluster
         ASKED, tmp_path / "ray", on_ray(cluster.address), workers="ray", watcher=watcher
     )
     assert watcher.ended == 16
-    assert outcome.manifest.counts() == {"done": 16, "failed": 0, "pending": 0}
+    assert outcome.manifest.counts() == {"done": 16, "infeasible": 0, "failed": 0, "pending": 0}
     assert contents(tmp_path / "ray") == contents(tmp_path / "threads")
     assert read_manifest(tmp_path / "ray").sessions[-1].workers == "ray"
 

@@ -19,6 +19,7 @@ from lachesis.results.directory import (
     read_runs,
     read_timelines,
 )
+from lachesis.results.rows import measured_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,15 +60,28 @@ class Results:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why runs have no row: the reason by ``cell/policy``; empty where all have one."""
+        """Why runs failed, and have no row: the reason by ``cell/policy``."""
         return {
             f"{entry.cell}/{policy}": reason
             for entry in self.manifest.cells
             for policy, reason in entry.failures.items()
         }
 
+    @property
+    def infeasible(self) -> dict[str, str]:
+        """Why runs cannot be run, as their rows say: the reason by ``cell/policy``."""
+        return {
+            f"{entry.cell}/{policy}": reason
+            for entry in self.manifest.cells
+            for policy, reason in entry.infeasible.items()
+        }
+
     def to_arrow(self) -> pa.Table:
-        """One row a run, in the order of the specification (columns: docs/sweeps.md)."""
+        """One row a run, in the order of the specification (columns: docs/sweeps.md).
+
+        A run that cannot be run has the ``status`` ``infeasible``, a ``reason``, and no
+        measurement.
+        """
         return self._runs
 
     def to_polars(self) -> pl.DataFrame:
@@ -110,11 +124,12 @@ class Results:
         counts = self.manifest.counts()
         return (
             f"Results({self.manifest.title!r}, {len(self):,} runs, {counts['done']:,} cells done, "
-            f"{counts['failed']:,} failed, {counts['pending']:,} pending)"
+            f"{counts['infeasible']:,} infeasible, {counts['failed']:,} failed, "
+            f"{counts['pending']:,} pending)"
         )
 
     def _repr_html_(self) -> str:
-        return html_of(self._runs.to_pylist(), self.summary().splitlines())
+        return html_of(measured_runs(self._runs).to_pylist(), self.summary().splitlines())
 
 
 def read_results(directory: str | Path) -> Results:
@@ -129,7 +144,7 @@ def read_results(directory: str | Path) -> Results:
         ...     _ = lachesis.sweep(trace="tau3-airline", load=8, turnovers=2, directory=folder)
         ...     results = lachesis.read_results(folder)
         >>> results
-        Results('', 2 runs, 1 cells done, 0 failed, 0 pending)
+        Results('', 2 runs, 1 cells done, 0 infeasible, 0 failed, 0 pending)
     """
     directory = place("directory", directory)
     return Results(

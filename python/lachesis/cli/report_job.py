@@ -49,10 +49,11 @@ def _title(place: str, results: Results) -> str:
 
 def _print_end(results: Results, output: str, figures: str | None, drawn: list[str]) -> None:
     screen = console()
-    runs = results.runs.to_pylist()
+    runs = results.measured.to_pylist()
     told = answer(
-        runs, unfinished=results.unfinished, cells=results.cells, failures=results.failures
-    )
+        runs, unfinished=results.unfinished, cells=results.cells, failures=results.failures,
+        infeasible=results.infeasible.to_pylist(),
+    )  # fmt: skip
     for sentence in told.overview:
         screen.print(Text(sentence))
     size = Path(output).stat().st_size / 1e6

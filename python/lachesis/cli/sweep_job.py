@@ -23,7 +23,7 @@ def execute_sweep(
     restart: bool,
     quiet: bool,
 ) -> int:
-    """Run, write and print; the exit code says whether every run has a result.
+    """Run, write and print; the exit code says whether a run failed.
 
     Raises:
         InputError: anything in the specification, the traces or the directory that breaks a rule.
@@ -51,7 +51,7 @@ def execute_sweep(
         cell = next(entry for entry in outcome.manifest.cells if entry.failures)
         policy, reason = next(iter(cell.failures.items()))
         sys.stderr.write(
-            f"lachesis: {outcome.failures:,} of {asked.runs:,} runs have no result, the first "
+            f"lachesis: {outcome.failures:,} of {asked.runs:,} runs failed, the first "
             f"({policy}): {reason} (all in {output}/manifest.json)\n"
         )
         return EXIT_INTERNAL

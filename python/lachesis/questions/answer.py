@@ -39,12 +39,14 @@ class Answer:
         findings: one a policy.
         runs: in the order in which they were run; each with ``hbm_gb_per_gpu`` and, where the
             question has scenarios, its ``scenario``.
+        infeasible: what was tried and cannot be run: policy, memory, reason.
     """
 
     question: str
     asked: dict[str, Any]
     findings: tuple[Finding, ...]
     runs: tuple[Run, ...]
+    infeasible: tuple[dict[str, Any], ...] = ()
 
     def document(self, provenance: dict[str, Any]) -> dict[str, Any]:
         """The answer as JSON has it."""
@@ -58,6 +60,7 @@ class Answer:
                 for each in self.findings
             ],
             "runs": list(self.runs),
+            "infeasible": list(self.infeasible),
         }
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lachesis import __version__
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
 from lachesis.quantities import parse_pairs
@@ -55,6 +55,8 @@ class Scenario:
             open_trace(*options.traces, format=options.format, options=ReadOptions(columns=columns))
         )
         self.runs: list[Run] = []
+        #: What `run_feasible` was asked for and cannot be run: policy, memory, reason.
+        self.infeasible: list[dict[str, Any]] = []
 
     def run(
         self,
@@ -95,6 +97,28 @@ class Scenario:
             found.append({**labelled, **run, "policy": policy, "hbm_gb_per_gpu": hbm_gb})
         self.runs += found
         return found
+
+    def run_feasible(self, policies: Sequence[str], told: str, **changes: object) -> list[Run]:
+        """The same for those of the policies that can be run; the others are noted.
+
+        Args:
+            policies: which.
+            told: the memory that is tried, in words, for the note.
+            changes: options of `RunOptions`, replaced.
+
+        Raises:
+            InputError: the options break a rule.
+        """
+        try:
+            return self.run(policies, **changes)  # type: ignore[arg-type]  # options of `RunOptions`
+        except InfeasibleError as error:
+            if len(policies) > 1:
+                # Which of several it was shows when each runs alone; their results are the same.
+                alone = [self.run_feasible([name], told, **changes) for name in policies]
+                return [run for runs in alone for run in runs]
+            note = {"policy": policies[0], "memory": told, "reason": str(error)}
+            self.infeasible.append(note)
+            return []
 
     def provenance(self) -> dict[str, Any]:
         """Where the answer comes from."""

@@ -70,7 +70,7 @@ def draw_evaluation(
 
 
 def _figures(results: Results) -> Iterator[tuple[str, Figure]]:
-    runs: list[Run] = results.runs.to_pylist()
+    runs: list[Run] = results.measured.to_pylist()
     found = questions(runs)
     styles = policy_styles(run["policy"] for run in runs)
     vary = [name for name in dimensions_that_vary(found) if name != "slo"]

@@ -16,7 +16,7 @@ from lachesis.errors import InputError
 from lachesis.report.policy_style import policy_styles
 from lachesis.report.questions import in_memory_order, in_policy_order
 from lachesis.report.run_plot import CLASS_COLOURS, INK, LINEAR_SPAN, WARRANTY_COLOUR
-from lachesis.results.rows import write_column
+from lachesis.results.rows import measured_runs, write_column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +125,9 @@ def writes_figure(runs: pa.Table) -> Figure:
 
 
 def _rows(runs: pa.Table, *columns: str) -> list[Row]:
-    found: list[Row] = runs.select([*_SCENARIO, "memory", "policy", *columns]).to_pylist()
+    found: list[Row] = (
+        measured_runs(runs).select([*_SCENARIO, "memory", "policy", *columns]).to_pylist()
+    )
     return found
 
 

@@ -83,9 +83,9 @@ def simulated(
         watcher=watcher,
         read=(corpora or Corpora()).read,
     )
-    if outcome.failures:
-        cell = next(entry for entry in outcome.manifest.cells if entry.failures)
-        raise InternalError(f"{cell.trace} {cell.memory}: {next(iter(cell.failures.values()))}")
+    for entry in outcome.manifest.cells:
+        if wrong := {**entry.failures, **entry.infeasible}:
+            raise InternalError(f"{entry.trace} {entry.memory}: {next(iter(wrong.values()))}")
     return Runs(read_runs(folder).to_pylist())
 
 

@@ -42,9 +42,11 @@ class CellEntry(msgspec.Struct, kw_only=True):
     Attributes:
         cell: its id.
         shard: the file that holds its rows.
-        state: ``done`` if every policy has a row, ``failed`` if one could not be run, else
-            ``pending``.
+        state: ``done`` if every policy was measured, ``infeasible`` if one cannot be run (its row
+            says why, and it is not tried again), ``failed`` if one failed (it has no row, and the
+            next start tries it again), else ``pending``.
         trace, model, memory, slo, load, seed, policies, overrides: what it is.
+        infeasible: by policy, the reason why it cannot be run.
         failures: by policy, the reason why it has no row.
         searches: the loads tried, where the load was searched for.
         wall_s: how long it took; None where it is not known (an interrupted sweep).
@@ -52,7 +54,7 @@ class CellEntry(msgspec.Struct, kw_only=True):
 
     cell: str
     shard: int
-    state: Literal["pending", "done", "failed"] = "pending"
+    state: Literal["pending", "done", "infeasible", "failed"] = "pending"
     trace: str
     model: str
     memory: str
@@ -61,6 +63,7 @@ class CellEntry(msgspec.Struct, kw_only=True):
     seed: int
     policies: list[str]
     overrides: list[str]
+    infeasible: dict[str, str] = msgspec.field(default_factory=dict)
     failures: dict[str, str] = msgspec.field(default_factory=dict)
     searches: list[dict[str, Any]] = msgspec.field(default_factory=list)
     wall_s: float | None = None
@@ -93,7 +96,7 @@ class Manifest(msgspec.Struct, kw_only=True):
 
     def counts(self) -> dict[str, int]:
         """Cells by state."""
-        found = {"done": 0, "failed": 0, "pending": 0}
+        found = {"done": 0, "infeasible": 0, "failed": 0, "pending": 0}
         for cell in self.cells:
             found[cell.state] += 1
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,22 @@ from lachesis.results.directory import (
 )
 from lachesis.results.document import SCHEMA_VERSION
 from lachesis.results.measures import TIERS
-from lachesis.results.rows import may_be_missing, run_columns, run_row, run_table
+from lachesis.results.rows import (
+    INFEASIBLE,
+    STATUS,
+    may_be_missing,
+    measured_runs,
+    run_columns,
+    run_row,
+    run_table,
+)
 from lachesis.traces.schema import SegmentClass
 
+#: Columns of a run that say what was asked, and which every row has.
+_ASKED = (
+    *("run", "cell", "trace", "policy", "model", "memory", "slo", "seed", "load", STATUS),
+    *("overrides", "config_sha256", "trace_sha256", "version"),
+)
 _COMPARISON = "comparison.json"
 _COMPARED = ("figure", "name", "published", "ours", "deviation", "within")
 _TIMELINE = pa.schema(
@@ -62,7 +76,8 @@ class Results:
     """What was found.
 
     Attributes:
-        runs: one row a run, with the columns of `lachesis.results.rows.run_columns`.
+        runs: one row a run, with the columns of `lachesis.results.rows.run_columns`; among them
+            those that cannot be run.
         manifest: how the runs came about; of one run's JSON its provenance.
         timelines: one row a run and window, or None.
         lifetimes: quantiles of T_norm and of tokens a segment, by trace and class, or None.
@@ -80,6 +95,16 @@ class Results:
     cells: int = 0
     unfinished: int = 0
     failures: tuple[str, ...] = ()
+
+    @cached_property
+    def measured(self) -> pa.Table:
+        """The runs that were measured, which is what reports and figures are about."""
+        return measured_runs(self.runs)
+
+    @cached_property
+    def infeasible(self) -> pa.Table:
+        """The runs that cannot be run; the column ``reason`` says why."""
+        return self.runs.filter(pc.equal(self.runs[STATUS], INFEASIBLE))
 
 
 def read_results(path: str | Path) -> Results:
@@ -189,8 +214,7 @@ def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
                 f"holds {values.type}, must hold {column.type}", path=path, field=column.name
             )
         if values.null_count and not may_be_missing(column.name):
-            row = values.is_null().to_pylist().index(True) + 1
-            raise InputError("is empty", path=path, row=row, field=column.name)
+            _check_present(table, column.name, path)
         if pa.types.is_floating(values.type):
             _check_finite(values, column.name, path)
         try:
@@ -200,6 +224,17 @@ def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
                 f"must hold {column.type}: {fault}", path=path, field=column.name
             ) from fault
     return pa.table(arrays, names=columns.names)
+
+
+def _check_present(table: pa.Table, name: str, path: Path) -> None:
+    """Refuse a row without a value; one that cannot be run has none of what is measured."""
+    missing = table[name].is_null()
+    if name not in _ASKED and STATUS in table.column_names:
+        measured = pc.not_equal(table[STATUS], INFEASIBLE)
+        missing = pc.and_(missing, pc.fill_null(measured, fill_value=True))
+    rows = missing.to_pylist()
+    if True in rows:
+        raise InputError("is empty", path=path, row=rows.index(True) + 1, field=name)
 
 
 def _fits(given: pa.DataType, asked: pa.DataType) -> bool:

@@ -25,7 +25,9 @@ def test_results_hold_one_run_a_row(results: lachesis.Results) -> None:
     assert results.failures == {}
     assert results.lifetimes().num_rows == 303
     assert results.timelines().num_rows > 8
-    assert repr(results) == "Results('small', 8 runs, 4 cells done, 0 failed, 0 pending)"
+    assert (
+        repr(results) == "Results('small', 8 runs, 4 cells done, 0 infeasible, 0 failed, 0 pending)"
+    )
     assert "questions in which several policies compete" in results.summary()
 
 

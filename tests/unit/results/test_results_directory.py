@@ -82,6 +82,21 @@ def test_cells_that_wait_or_failed_are_counted(tmp_path: Path) -> None:
     assert results.failures == ("t · m · 2/6 · tight · lachesis: too little memory",)
 
 
+def test_a_run_that_cannot_be_run_has_no_measurement_and_one_that_was_measured_has(
+    tmp_path: Path,
+) -> None:
+    measured = {"meets_slo": None, "requests": None, "hbm_write_bytes": None}
+    cannot = row(run="b", status="infeasible", reason="too large", years=None, **measured)
+    results = read_results(directory(tmp_path / "d", row(run="a"), cannot))
+    assert results.runs["run"].to_pylist() == ["a", "b"]
+    assert results.measured["run"].to_pylist() == ["a"]
+    assert results.infeasible["reason"].to_pylist() == ["too large"]
+    broken = directory(tmp_path / "e", row(run="a"), row(run="b", meets_slo=None))
+    assert refusal(broken).endswith("00000.parquet:2: meets_slo, is empty")
+    broken = directory(tmp_path / "f", cannot | {"policy": None})
+    assert refusal(broken).endswith("00000.parquet:1: policy, is empty")
+
+
 def test_the_json_of_a_run_is_read_as_one_cell(tmp_path: Path) -> None:
     plan = Plan(Settings.choose(), stopping=Stopping(turnovers=2.0))
     comparison = compare(open_trace("tau3-airline"), plan, load=Load.parse("8"))

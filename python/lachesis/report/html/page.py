@@ -66,7 +66,7 @@ def report_page(results: Results, *, title: str) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    runs: list[Run] = results.runs.to_pylist()
+    runs: list[Run] = results.measured.to_pylist()
     found = questions(runs)
     plots = _plots(results, runs, found)
     plotly = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
@@ -87,6 +87,7 @@ def report_page(results: Results, *, title: str) -> str:
             unfinished=results.unfinished,
             cells=results.cells,
             failures=results.failures,
+            infeasible=results.infeasible.to_pylist(),
         ),
         paragraphs_open=_PARAGRAPHS_OPEN,
         has_runs=bool(runs),

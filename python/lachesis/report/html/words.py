@@ -20,6 +20,7 @@ from lachesis.report.html.phrases import (
     times_text,
 )
 from lachesis.report.html.slo_words import slo_sentences
+from lachesis.report.infeasible_words import infeasible_sentence, reasons
 from lachesis.report.longest_life import (
     Ranking,
     by_verdict,
@@ -61,6 +62,7 @@ class Answer:
         by_slo: what a tighter SLO costs and gains, a paragraph a family of questions.
         cautions: what is not finished, not settled, misses the SLO, or carries warnings.
         failures: why a run has no result.
+        infeasible: each reason why runs cannot be run, with the number of them.
         warnings: each warning with the number of runs that carry it, the most frequent first.
     """
 
@@ -69,19 +71,26 @@ class Answer:
     by_slo: tuple[Paragraph, ...]
     cautions: tuple[str, ...]
     failures: tuple[str, ...]
+    infeasible: tuple[tuple[str, int], ...]
     warnings: tuple[tuple[str, int], ...]
 
 
 def answer(
-    runs: Sequence[Run], *, unfinished: int = 0, cells: int = 0, failures: Sequence[str] = ()
+    runs: Sequence[Run],
+    *,
+    unfinished: int = 0,
+    cells: int = 0,
+    failures: Sequence[str] = (),
+    infeasible: Sequence[Run] = (),
 ) -> Answer:
     """Put the runs into words.
 
     Args:
-        runs: rows of the table of runs.
+        runs: rows of the table of runs, of those that were measured.
         unfinished: cells that were asked for and have no runs yet.
         cells: cells that were asked for.
         failures: why a run has no result, a sentence each.
+        infeasible: rows of the runs that cannot be run.
     """
     found = questions(runs)
     vary = dimensions_that_vary(found)
@@ -93,6 +102,8 @@ def answer(
             f"Not finished: {unfinished:,} of {count(cells, 'cell')} {verb} no runs yet, and what "
             "follows is about the others."
         )
+    if infeasible:
+        overview.append(infeasible_sentence(infeasible))
     if failures:
         verb = "has" if len(failures) == 1 else "have"
         overview.append(f"{count(len(failures), 'run')} {verb} failed, and no result.")
@@ -109,6 +120,7 @@ def answer(
         ),
         cautions=tuple(cautions(runs)),
         failures=tuple(failures),
+        infeasible=reasons(infeasible),
         warnings=tuple(
             sorted(
                 Counter(text for run in runs for text in run["warnings"]).items(),
