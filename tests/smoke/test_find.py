@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from lachesis.questions import answer_schema
 from lachesis.questions.boundary import last_passing
 
 QUICK = ("--turnovers", "2", "--precision", "20%")
@@ -13,7 +15,9 @@ QUICK = ("--turnovers", "2", "--precision", "20%")
 def asked(lachesis_here, *words):
     ended = lachesis_here("find", *words, *QUICK, "--json", "answer.json")
     assert ended.code == 0, ended.err
-    return json.loads(Path("answer.json").read_text()), " ".join(ended.out.split())
+    answer = json.loads(Path("answer.json").read_text())
+    jsonschema.validate(answer, answer_schema())
+    return answer, " ".join(ended.out.split())
 
 
 def test_the_least_hbm_is_the_first_split_that_lasts(lachesis_here):

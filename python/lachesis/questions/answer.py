@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lachesis.policy import choose_policy
+from lachesis.results.schema import shipped_schema
 
 SCHEMA_VERSION = 1
 
@@ -49,7 +50,11 @@ class Answer:
     infeasible: tuple[dict[str, Any], ...] = ()
 
     def document(self, provenance: dict[str, Any]) -> dict[str, Any]:
-        """The answer as JSON has it."""
+        """The answer as JSON has it: what `answer_schema` describes.
+
+        Args:
+            provenance: from `lachesis.questions.Scenario.provenance`.
+        """
         return {
             "schema": SCHEMA_VERSION,
             "question": self.question,
@@ -62,6 +67,16 @@ class Answer:
             "runs": list(self.runs),
             "infeasible": list(self.infeasible),
         }
+
+
+def answer_schema() -> dict[str, Any]:
+    """The JSON Schema of `Answer.document`, with the meaning and unit of every key.
+
+    Example:
+        >>> answer_schema()["properties"]["question"]["enum"]
+        ['smallest-hbm', 'largest-load', 'cheapest-split', 'effect']
+    """
+    return shipped_schema("find")
 
 
 def years_of(run: Run) -> float:
