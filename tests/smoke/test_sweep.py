@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lachesis.results.directory import read_manifest, read_runs, read_timelines
+from lachesis.results.directory import read_manifest
+from lachesis.results.results_directory import read_stored_results
 from lachesis.results.rows import run_columns
 
 SPECIFICATION = """
@@ -51,12 +52,12 @@ def test_a_sweep_leaves_a_row_a_run_and_says_what_lives_longest(lachesis_here, s
     assert "16 runs in 8 cells; 8 cells run now" in " ".join(ended.out.split())
     assert "questions in which several policies compete" in " ".join(ended.out.split())
     assert max(len(line) for line in ended.out.splitlines()) <= 80
-    runs = read_runs("out")
+    runs = read_stored_results("out").runs
     assert runs.schema.equals(run_columns())
     assert runs.num_rows == len(set(runs["run"].to_pylist())) == 16
     assert set(runs["overrides"].to_pylist()[0]) == {"turnovers=2.0", "flash.pe_cycles=30000"}
     assert all(gain is not None for gain in runs["gain_over_hbm_first"].to_pylist())
-    timelines = read_timelines("out")
+    timelines = read_stored_results("out").timelines
     assert set(timelines["run"].to_pylist()) == set(runs["run"].to_pylist())
     assert timelines.column_names[:7] == [
         "run", "trace", "model", "memory", "slo", "policy", "seed",
@@ -182,7 +183,7 @@ def test_results_of_something_else_are_refused(lachesis_here, specification, sma
     assert "holds results of version 0.0.1" in ended.err
 
     assert lachesis_here("sweep", "mine.toml", "-o", "out", "--restart", "--quiet").code == 0
-    assert read_runs("out").num_rows == 2
+    assert read_stored_results("out").runs.num_rows == 2
 
 
 def test_a_damaged_file_is_named(lachesis_here, specification):
@@ -232,7 +233,7 @@ def test_what_cannot_be_run_is_a_row_with_its_reason_and_sinks_no_other(lachesis
     )
     ended = lachesis_here("sweep", "spec.toml", "-o", "out")
     assert ended.code == 0, ended.err
-    rows = read_runs("out").to_pylist()
+    rows = read_stored_results("out").runs.to_pylist()
     assert len(rows) == 16
     found = {
         (row["trace"], row["model"], row["memory"], row["policy"]): row["reason"]
@@ -259,7 +260,7 @@ def test_what_cannot_be_run_is_a_row_with_its_reason_and_sinks_no_other(lachesis
     assert f"{16 - len(found)} runs in 8 cells" in said
     assert f"{len(found)} runs cannot be run, and are left out: memory = 8/0" in said
     measured = {row["run"] for row in rows if row["status"] == "measured"}
-    assert set(read_timelines("out")["run"].to_pylist()) <= measured
+    assert set(read_stored_results("out").timelines["run"].to_pylist()) <= measured
 
     # It is not tried again, and gives the same bytes with other threads.
     before = contents(Path("out"))
@@ -304,7 +305,7 @@ def test_a_policy_that_raises_fails_and_is_tried_again(lachesis, tmp_path):
         assert ended.code == 1
         assert told in " ".join(ended.out.split())
         assert "1 of 2 runs failed, the first (mine:Mine):" in ended.err
-        assert read_runs(tmp_path / "out")["policy"].to_pylist() == ["hbf-only"]
+        assert read_stored_results(tmp_path / "out").runs["policy"].to_pylist() == ["hbf-only"]
         assert read_manifest(tmp_path / "out").counts()["failed"] == 1
 
 
@@ -337,6 +338,6 @@ def test_searches_that_start_from_a_neighbours_load_change_no_byte(lachesis_here
     for jobs in ("1", "3"):
         assert lachesis_here("sweep", "spec.toml", "-o", f"out{jobs}", "--jobs", jobs).code == 0
     assert contents(Path("out1")) == contents(Path("out3"))
-    admitted = read_runs("out1")["admitted_sessions"].to_pylist()
+    admitted = read_stored_results("out1").runs["admitted_sessions"].to_pylist()
     assert all(sessions > 1 for sessions in admitted)
     assert len(set(admitted)) > 1

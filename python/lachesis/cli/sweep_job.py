@@ -10,7 +10,7 @@ from lachesis.cli.sweep_progress import sweep_progress
 from lachesis.cli.terminal import console
 from lachesis.errors import EXIT_INTERNAL, InputError
 from lachesis.report.sweep_summary import print_sweep
-from lachesis.results.directory import read_runs
+from lachesis.results.results_directory import read_stored_results
 from lachesis.sweeps import Execute, Specification, on_threads, sweep
 
 
@@ -46,7 +46,8 @@ def execute_sweep(
                 )
             raise
     if not quiet:
-        print_sweep(console(), outcome.manifest, read_runs(output), outcome.cells_run)
+        runs = read_stored_results(output).runs
+        print_sweep(console(), outcome.manifest, runs, outcome.cells_run)
     if outcome.failures:
         cell = next(entry for entry in outcome.manifest.cells if entry.failures)
         policy, reason = next(iter(cell.failures.items()))

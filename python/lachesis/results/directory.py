@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
 from lachesis.results.files import replaced, write_text
-from lachesis.results.rows import run_columns
 
 MANIFEST_SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -180,37 +179,6 @@ def read_table(path: Path) -> pa.Table:
     except (OSError, pa.ArrowException) as fault:
         said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
         raise InputError(f"cannot be read: {said}", path=path) from fault
-
-
-def read_runs(directory: str | Path) -> pa.Table:
-    """Every run of a directory, one row each, in the order of the specification.
-
-    What is not finished yet is not there: `read_manifest` counts it.
-
-    Raises:
-        InputError: there are no results, or a file is damaged.
-    """
-    runs = read_shards(directory, RUNS, read_manifest(directory))
-    return run_columns().empty_table() if runs is None else runs
-
-
-def read_timelines(directory: str | Path) -> pa.Table | None:
-    """Every timeline of a directory; None where none was asked for, or none is there yet.
-
-    Raises:
-        InputError: there are no results, or a file is damaged.
-    """
-    return read_shards(directory, TIMELINES, read_manifest(directory))
-
-
-def read_lifetimes(directory: str | Path) -> pa.Table:
-    """The distributions of lifetimes (s) and sizes (tokens) of the directory's traces.
-
-    Raises:
-        InputError: there are no results, or the file is missing or damaged.
-    """
-    read_manifest(directory)
-    return read_table(Path(directory) / LIFETIMES)
 
 
 def read_shards(
