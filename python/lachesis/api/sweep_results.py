@@ -99,7 +99,10 @@ class Results:
         return "\n".join(summary(self.manifest, self.stored.runs))
 
     def plot_device_years(self) -> Figure:
-        """Device-years by memory split and policy, with the warranty; a panel a scenario.
+        """Device-years by memory split and policy, with intervals and the warranty.
+
+        A panel a trace, model, SLO, load and set of changed values; against the load where more
+        loads were given than splits. Seeds are repetitions: their mean, and how far they reach.
 
         Raises:
             InputError: no run has device-years.
@@ -107,11 +110,19 @@ class Results:
         return device_years_figure(self.stored.runs)
 
     def plot_writes(self) -> Figure:
-        """What is written, by class and tier, as shares of all bytes."""
+        """What is written, by class and tier, as shares of all bytes.
+
+        Raises:
+            InputError: nothing was written.
+        """
         return writes_figure(self.stored.runs)
 
     def plot_load(self) -> Figure:
-        """Live sessions by memory split and policy."""
+        """The load that the SLO admits, by memory split and policy.
+
+        Raises:
+            InputError: every load was given.
+        """
         return load_figure(self.stored.runs)
 
     def __repr__(self) -> str:

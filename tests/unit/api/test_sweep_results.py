@@ -37,13 +37,18 @@ def test_html_says_once_what_does_not_vary(results: lachesis.Results) -> None:
     assert html.count("<tr>") == 1 + 8
 
 
-@pytest.mark.parametrize("what", ["device_years", "writes", "load"])
+@pytest.mark.parametrize("what", ["device_years", "writes"])
 def test_plots_are_figures_with_every_policy(results: lachesis.Results, what, tmp_path) -> None:
     figure = getattr(results, f"plot_{what}")()
     figure.savefig(tmp_path / "plot.svg", metadata={"Date": None})
-    text = (tmp_path / "plot.svg").read_text()
-    assert "tau3-airline · llama-4-maverick · tight" in text
+    text = " ".join((tmp_path / "plot.svg").read_text().split())
+    # A panel a load, which its title says.
+    for load in (4, 8):
+        assert "tau3-airline · llama-4-maverick" in text
+        assert f"load {load} sessions" in text
     assert "lachesis-deterministic" in text
+    with pytest.raises(InputError, match="every load was given"):
+        results.plot_load()
 
 
 def test_plots_of_what_is_not_there_are_refused() -> None:
