@@ -41,7 +41,7 @@ from lachesis.report.questions import (
 from lachesis.results.files import write_text
 from lachesis.results.results_directory import StoredResults
 
-_SCRIPTS = ("theme.js", "plots.js", "table.js")
+_SCRIPTS = ("theme.js", "walk.js", "plots.js", "table.js")
 # Beyond it the paragraphs fold away.
 _PARAGRAPHS_OPEN = 6
 
