@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lachesis.report.html.caution_words import cautions
+from lachesis.report.fixed_length import is_fixed_length, lacks_interval
+from lachesis.report.html.caution_words import cautions, fixed_length_sentence
 from lachesis.report.html.phrases import (
     count,
     interval_text,
@@ -107,8 +108,14 @@ def answer(
     if failures:
         verb = "has" if len(failures) == 1 else "have"
         overview.append(f"{count(len(failures), 'run')} {verb} failed, and no result.")
+    fixed = [run for run in runs if is_fixed_length(run)]
+    if fixed and len(fixed) == len(runs) and all(map(lacks_interval, runs)):
+        # How often intervals single out a policy is no question here.
+        overview.append(fixed_length_sentence(fixed, len(runs)))
+    else:
+        overview += _over_all(rankings)
     return Answer(
-        overview=(*overview, *_over_all(rankings)),
+        overview=tuple(overview),
         by_question=tuple(
             Paragraph(heading(question, vary), tuple(_about(question, ranking)))
             for question, ranking in zip(found, rankings, strict=True)
@@ -227,14 +234,17 @@ def _longest(question: Question, ranking: Ranking) -> str:
             f"The flash lasts longest {run_place(best)}: {_years(question, best)} {_doubts(best)}"
             f"{_gain(question, best)}."
         )
+    lacking = [run for run in ranking.best if lacks_interval(run)]
+    none_known = len(lacking) == len(ranking.best)
     shown = [
-        f"{_years(question, run)} {run_place(run)} {_doubts(run)}"
+        f"{_years(question, run)} {run_place(run)} {_doubts(run, said_before=none_known)}".rstrip()
         for run in ranking.best[:_TIES_SHOWN]
     ]
     hidden = len(ranking.best) - len(shown)
     if hidden:
         shown.append(count(hidden, "other run"))
-    lacking = [run for run in ranking.best if run["hbf_lifetime_years_low"] is None]
+    if none_known:
+        return f"No winner is named, as no run has an interval; by estimate: {listed(shown)}."
     why = "an interval is missing" if lacking else "their 95 % intervals overlap"
     who = "All runs tie" if len(ranking.best) == len(ranking.competing) else "The longest lives tie"
     return f"{who}, as {why}: {listed(shown)}."
@@ -248,12 +258,14 @@ def _years(question: Question, run: Run) -> str:
     return f"{years_text(run['hbf_lifetime_years'])} years{load}"
 
 
-def _doubts(run: Run) -> str:
-    """The interval, and what else speaks against a run."""
-    flags = "" if run["settled"] else ", not settled"
+def _doubts(run: Run, *, said_before: bool = False) -> str:
+    """The interval, unless that was said before, and what else speaks against a run."""
+    told = [] if said_before else [interval_text(run)]
+    if not run["settled"]:
+        told.append("not settled")
     if not run["meets_slo"]:
-        flags += f", misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms"
-    return f"({interval_text(run)}{flags})"
+        told.append(f"misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms")
+    return f"({', '.join(told)})" if told else ""
 
 
 def _gain(question: Question, best: Run) -> str:
