@@ -16,7 +16,14 @@ from lachesis.quantities import parse_pairs
 from lachesis.questions.answer import Run
 from lachesis.results.document import run_objects
 from lachesis.results.provenance import preset_names, trace_summary, values_from
-from lachesis.simulation import DEFAULT_POLICIES, Load, LoadedTrace, RunOptions, compare
+from lachesis.simulation import (
+    DEFAULT_POLICIES,
+    KnownReplays,
+    Load,
+    LoadedTrace,
+    RunOptions,
+    compare,
+)
 from lachesis.traces import ReadOptions, open_trace
 
 #: Hears what is about to be run, in words.
@@ -54,6 +61,8 @@ class Scenario:
         self._trace = LoadedTrace(
             open_trace(*options.traces, format=options.format, options=ReadOptions(columns=columns))
         )
+        # What changes after a replay alone, such as endurance, is not replayed again.
+        self._known = KnownReplays()
         self.runs: list[Run] = []
         #: What `run_feasible` was asked for and cannot be run: policy, memory, reason.
         self.infeasible: list[dict[str, Any]] = []
@@ -87,8 +96,9 @@ class Scenario:
         at = f"{asked.sessions:,} sessions" if asked.kind == "closed" else f"load {asked.kind}"
         self._say(f"{', '.join(names)} on {plan.settings.memory} at {at}")
         comparison = compare(
-            self._trace, plan, names, asked, threads=self._threads, guess=guess, stop=stop
-        )
+            self._trace, plan, names, asked, threads=self._threads, guess=guess, stop=stop,
+            known=self._known,
+        )  # fmt: skip
         settings = plan.settings
         found = []
         for run, policy in zip(run_objects(comparison), names, strict=True):

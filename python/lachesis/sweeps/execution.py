@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,15 @@ from lachesis.results.infeasible import infeasible_row
 from lachesis.results.provenance import search_object
 from lachesis.results.rows import run_columns, run_row
 from lachesis.results.timeline import timeline_of
-from lachesis.simulation import Comparison, LoadedTrace, Plan, approximate_load, compare
+from lachesis.simulation import (
+    Comparison,
+    KnownReplays,
+    LoadedTrace,
+    Plan,
+    approximate_load,
+    compare,
+    replay_plan,
+)
 from lachesis.sweeps.cells import Cell, TraceSource
 
 #: The traces of a sweep, each read once.
@@ -93,6 +101,7 @@ def run_cell(
     threads: int = 1,
     guesses: Guesses | None = None,
     stop: threading.Event | None = None,
+    known: KnownReplays | None = None,
 ) -> CellOutcome:
     """Run the policies of one cell.
 
@@ -111,7 +120,7 @@ def run_cell(
     def attempt(policies: Sequence[str]) -> None:
         comparison = compare(
             loaded, cell.plan, policies, cell.load, threads=threads, search=cell.search,
-            guess=guesses.near(cell, loaded, stop), stop=stop,
+            guess=guesses.near(cell, loaded, stop), stop=stop, known=known,
         )  # fmt: skip
         compared.append(comparison)
 
@@ -141,6 +150,8 @@ def run_cells(
 ) -> Generator[CellOutcome]:
     """Outcomes of cells as they end, on `jobs` threads.
 
+    Cells that differ only in what enters after a replay are replayed once.
+
     When the caller stops early, or Ctrl-C comes, the cells that run are stopped and no further one
     is begun.
 
@@ -149,24 +160,44 @@ def run_cells(
     """
     if jobs < 1:
         raise InputError("must be at least 1", field="jobs", value=jobs)
-    # With fewer cells than threads, the policies of a cell run side by side.
-    threads = max(1, jobs // max(1, len(cells)))
+    groups = of_one_replay(cells)
+    # With fewer replays than threads, the policies of a cell run side by side.
+    threads = max(1, jobs // max(1, len(groups)))
     guesses = Guesses()
 
-    def work(cell: Cell) -> CellOutcome:
-        return run_cell(cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop)
+    def work(group: Sequence[Cell]) -> list[CellOutcome]:
+        known = KnownReplays()
+        return [
+            run_cell(
+                cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop, known=known
+            )
+            for cell in group
+        ]
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            waiting = {pool.submit(work, cell) for cell in cells}
+            waiting = {pool.submit(work, group) for group in groups}
             for future in as_completed(waiting):
                 waiting.discard(future)
-                yield future.result()
+                yield from future.result()
         except BaseException:
             # Python delivers Ctrl-C to the main thread only; the others look at this.
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def of_one_replay(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells in groups that share their replays, as they differ in flash endurance, say.
+
+    Groups, and the cells of each, stand in the order of the cells.
+    """
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in cells:
+        replayed = replay_plan(cell.plan)
+        key = (cell.source, replayed, cell.load, cell.search, cell.policies, cell.infeasible)
+        groups.setdefault(key, []).append(cell)
+    return list(groups.values())
 
 
 def _outcome(

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from lachesis import __version__
 from lachesis.errors import InputError, LachesisError
-from lachesis.simulation import LoadedTrace
+from lachesis.simulation import KnownReplays, LoadedTrace
 from lachesis.sweeps.cells import Cell, TraceSource
-from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, run_cell
+from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, of_one_replay, run_cell
 from lachesis.sweeps.sweep import Execute
 
 if TYPE_CHECKING:
@@ -119,12 +119,14 @@ def _run_shard(
         )
     outcomes = []
     guesses = Guesses()
-    for cell in cells:
-        digest = digests[cell.source]
-        if digest not in _LOADED:
-            trace: Trace = ray.get(references[cell.source][0])
-            _LOADED[digest] = LoadedTrace(trace)
-        outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses))
+    for group in of_one_replay(cells):
+        known = KnownReplays()
+        for cell in group:
+            digest = digests[cell.source]
+            if digest not in _LOADED:
+                trace: Trace = ray.get(references[cell.source][0])
+                _LOADED[digest] = LoadedTrace(trace)
+            outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses, known=known))
     return outcomes
 
 
