@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from lachesis import _engine
+from lachesis.policy import choose_policy
+from lachesis.policy.ratio import fix_threshold
+from lachesis.presets import Settings, apply_overrides, override_keys
 from lachesis.questions import Scenario, effect
-from lachesis.simulation import KnownReplays, Load, LoadedTrace, RunOptions, replay_plan
+from lachesis.simulation import KnownReplays, Load, LoadedTrace, Plan, RunOptions, replay_plan
+from lachesis.simulation.pricing import gpu_rates, model_shape
 from lachesis.sweeps import Specification
 from lachesis.sweeps.cells import Cell, expand
 from lachesis.sweeps.execution import of_one_replay, run_cell, run_cells
@@ -41,6 +45,9 @@ BEFORE: dict[str, list[Any]] = {
 }
 
 
+LOAD = Load.parse("8")
+
+
 @pytest.fixture(scope="module")
 def loaded() -> LoadedTrace:
     return LoadedTrace(open_trace("tau3-airline"))
@@ -71,6 +78,30 @@ def cells_of(**axes: Any) -> list[Cell]:
 def test_what_enters_after_a_replay_needs_no_other(key: str) -> None:
     (group,) = of_one_replay(cells_of(**{key: AFTER[key]}))
     assert [cell.number for cell in group] == [0, 1]
+
+
+def test_the_engine_is_told_nothing_of_it(loaded: LoadedTrace) -> None:
+    """Whatever of these the engine were told, replays could not be shared."""
+    settings = Settings.choose()
+    keys = [key for key in override_keys(settings) if key.startswith("flash.")]
+    assert set(AFTER) <= {*keys, "node.duty_cycle"}
+    workload, policy, load = loaded.workload(LOAD), choose_policy("read-write-ratio"), LOAD
+
+    def told(chosen: Settings) -> list[Any]:
+        plan = Plan(chosen)
+        config = plan.engine_config(workload, policy, load, plan.cost())
+        fixed = fix_threshold(policy, loaded.trace, chosen, load.sessions).engine()
+        rates, shape = gpu_rates(chosen), model_shape(chosen.model, chosen)
+        return [{**config, "cost": None}, fixed, rates, shape]
+
+    usual = told(settings)
+    for key in [*keys, "node.duty_cycle"]:
+        part, _, field = key.partition(".")
+        value = getattr(getattr(settings, part), field)
+        other = 0.5 if key == "node.duty_cycle" else value * 2 + (24 if value == 0 else 0)
+        changed = apply_overrides(settings, [f"{key}={other}"])
+        assert told(changed) == usual, key
+        assert replay_plan(Plan(changed)) == replay_plan(Plan(settings))
 
 
 @pytest.mark.parametrize("key", BEFORE)
