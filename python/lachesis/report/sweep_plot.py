@@ -8,7 +8,7 @@ or along the axis where they are more than the memory splits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow as pa
 from lachesis.errors import InputError
 from lachesis.report.html.plots.load import is_common
 from lachesis.report.html.plots.years import axis_title, years_axis
+from lachesis.report.infeasible_words import infeasible_sentence
 from lachesis.report.load_curves import LoadCurve, load_curves
 from lachesis.report.panel_axes import (
     class_patch,
@@ -39,7 +40,7 @@ from lachesis.report.questions import (
 from lachesis.report.repetitions import over_seeds
 from lachesis.report.run_plot import BAR_COLOUR, CLASS_COLOURS, INK
 from lachesis.report.write_shares import write_shares
-from lachesis.results.rows import measured_runs
+from lachesis.results.rows import infeasible_runs, measured_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,7 @@ _COLUMNS_MAX = 3
 _TITLE_CHARACTERS = 62
 _NARROW_TITLE_CHARACTERS = 40
 _ROW_INCHES = 0.2
+_CHARACTERS_AN_INCH = 14
 
 
 def device_years_figure(runs: pa.Table) -> Figure:
@@ -98,6 +100,7 @@ def device_years_figure(runs: pa.Table) -> Figure:
 
         figure = _panels(rated, draw, _titles(found), every)
     years_legend(figure, policies, styles, every)
+    _say_what_is_left_out(figure, runs)
     return figure
 
 
@@ -146,6 +149,7 @@ def load_figure(runs: pa.Table) -> Figure:
     if apart:
         used = in_policy_order(run["policy"] for question in apart for run in question.runs)
         legend(figure, [policy_line(policy, styles[policy]) for policy in used])
+    _say_what_is_left_out(figure, runs)
     return figure
 
 
@@ -179,7 +183,18 @@ def writes_figure(runs: pa.Table) -> Figure:
         width=_NARROW_TITLE_CHARACTERS,
     )
     legend(figure, [class_patch(name) for name in CLASS_COLOURS if name in used])
+    _say_what_is_left_out(figure, runs)
     return figure
+
+
+def _say_what_is_left_out(figure: Figure, runs: pa.Table) -> None:
+    """Above the figure, how many runs cannot be run, and why."""
+    infeasible = infeasible_runs(runs).to_pylist()
+    if not infeasible:
+        return
+    sentence = infeasible_sentence(infeasible).replace("$", r"\$")
+    told = fill(sentence, round(_CHARACTERS_AN_INCH * figure.get_figwidth()))
+    figure.suptitle(f"{figure.get_suptitle()}\n{told}".strip(), fontsize=9, color=INK)
 
 
 def _questions(runs: pa.Table) -> list[Question]:

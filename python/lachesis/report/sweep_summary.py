@@ -7,7 +7,6 @@ terminal and the page alike.
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +17,7 @@ from lachesis.report.longest_life import Ranking, rank
 from lachesis.report.questions import Question, dimensions_that_vary, questions
 from lachesis.report.run_summary import years_text
 from lachesis.results.directory import Manifest
-from lachesis.results.rows import INFEASIBLE, STATUS, measured_runs
+from lachesis.results.rows import infeasible_runs, measured_runs
 
 _ROWS_MAX = 20
 
@@ -54,7 +53,7 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) ->
     counts = manifest.counts()
     ended = len(manifest.cells) - counts["pending"]
     measured = measured_runs(runs)
-    infeasible = runs.filter(pc.equal(runs[STATUS], INFEASIBLE)).to_pylist()
+    infeasible = infeasible_runs(runs).to_pylist()
     told = f"{count(measured.num_rows, 'run')} in {count(ended, 'cell')}"
     if cells_run is not None:
         wall_s = manifest.sessions[-1].wall_s

@@ -35,6 +35,7 @@ from lachesis.results.measures import TIERS
 from lachesis.results.rows import (
     INFEASIBLE,
     STATUS,
+    infeasible_runs,
     may_be_missing,
     measured_runs,
     run_columns,
@@ -110,7 +111,7 @@ class StoredResults:
     @cached_property
     def infeasible(self) -> pa.Table:
         """The runs that cannot be run; the column ``reason`` says why."""
-        return self.runs.filter(pc.equal(self.runs[STATUS], INFEASIBLE))
+        return infeasible_runs(self.runs)
 
 
 def read_stored_results(path: str | Path) -> StoredResults:

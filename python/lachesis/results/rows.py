@@ -171,6 +171,11 @@ def measured_runs(runs: pa.Table) -> pa.Table:
     return runs.filter(pc.equal(runs[STATUS], MEASURED))
 
 
+def infeasible_runs(runs: pa.Table) -> pa.Table:
+    """The rows of runs that cannot be run; the column ``reason`` says why."""
+    return runs.filter(pc.equal(runs[STATUS], INFEASIBLE))
+
+
 def _arrow_type(described: Mapping[str, Any]) -> pa.DataType:
     named = described.get("type", "string")
     kinds = [named] if isinstance(named, str) else [kind for kind in named if kind != "null"]

@@ -146,8 +146,17 @@ def test_panels_beyond_the_most_are_counted() -> None:
 
 def test_runs_that_cannot_be_run_are_not_drawn() -> None:
     cannot = row(memory="8/0", status="infeasible", reason="too large", years=None)
-    (axes,) = panels(device_years_figure(table(row(), cannot))).values()
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["2/6"]
+    written = row(write_bytes_lead_hbf=30)
+    searched = row(admitted_sessions=8, load_sessions=8)
+    for draw, measured in (
+        (device_years_figure, row()), (writes_figure, written), (load_figure, searched),
+    ):  # fmt: skip
+        figure = draw(table(measured, cannot))
+        (axes,) = panels(figure).values()
+        assert not any("8/0" in label.get_text() for label in axes.get_xticklabels())
+        assert not any("8/0" in label.get_text() for label in axes.get_yticklabels())
+        said = "1 run cannot be run, and is left out: too large."
+        assert figure.get_suptitle() == said
 
 
 def test_a_life_that_one_seed_lacks_is_left_out_of_the_mean() -> None:
