@@ -1,8 +1,9 @@
 """A live placement layer in the shadow of a simulation: told what happens in it, in order.
 
-The run's journal tells every event of a segment. A harness and an engine are played from it, through
-the public interface of `lachesis.placement`: real block ids, free lists a GPU, prompts that sessions
-share through a prefix cache. After every event the layer must have placed as the simulator did.
+The run's journal tells every event of a segment. A harness and an engine are played from it,
+through the public interface of `lachesis.placement`: real block ids, free lists a GPU, prompts that
+sessions share through a prefix cache. After every event the layer must have placed as the simulator
+did.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ TIERS = ("hbm", "hbf")
 
 
 class Engine:
-    """Free lists of every GPU, and blocks of prompts that no session holds but that still are there.
+    """Free lists of every GPU, and a cache of prompts that no session holds.
 
-    GPU g has every tier's g-th run of ids. Calls speak of the GPU in `gpu`, of all if it is None.
+    GPU g has every tier's g-th run of ids. Calls speak of the GPU in `gpu`; of all if it is None,
+    and then what is cached counts as free, since for the layer nobody holds it.
     """
 
     def __init__(self, gpus: int, blocks: Mapping[str, int], *, layer_caches: bool) -> None:
@@ -37,6 +39,7 @@ class Engine:
         by_tier = {tier: [list(islice(ids, blocks[tier])) for _ in range(gpus)] for tier in TIERS}
         self.lists = [{tier: by_tier[tier][gpu] for tier in TIERS} for gpu in range(gpus)]
         self.cached: set[int] = set()  # blocks of prompts: once free, they stay in the cache
+        self.unheld = (0, 0)  # those of them that no session holds, by tier
         self.reclaimed: list[int] = []  # blocks of prompts that came back all the same
 
     def place(self, block: int) -> tuple[int, str]:
@@ -61,7 +64,7 @@ class Engine:
     def free_blocks(self, tier: str) -> int:
         if self.gpu is not None:
             return len(self.lists[self.gpu][tier])
-        return sum(len(lists[tier]) for lists in self.lists)
+        return sum(len(lists[tier]) for lists in self.lists) + self.unheld[TIERS.index(tier)]
 
     def counts(self, blocks: Sequence[int]) -> tuple[int, int]:
         in_hbm = sum(block < self.hbm_ids for block in blocks)
@@ -155,14 +158,11 @@ class Shadow:
 
     def census(self) -> None:
         """The layer adds up, and has those blocks free that lie on the engine's lists or caches."""
-        self.layer._core.check()
-        stats, unheld = self.layer.stats(), []
+        unheld: list[int] = []
         for prompt in self.prompts.values() if not self.layer_caches else ():
             unheld += prompt.blocks if set(prompt.holders) <= set(self.ended_early) else []
-        cached = dict(zip(TIERS, self.engine.counts(unheld), strict=True))
-        for tier in TIERS:
-            listed = sum(len(lists[tier]) for lists in self.engine.lists)
-            assert stats.free_blocks[tier] == listed + cached[tier]
+        self.engine.gpu, self.engine.unheld = None, self.engine.counts(unheld)
+        self.layer.check()
 
     def row(self, event: dict[str, int]) -> int:
         return self.columns["session_segment_offsets"][event["session"]] + event["segment"]
@@ -328,7 +328,6 @@ class Shadow:
 
     def over(self, fallbacks: int) -> None:
         """The run is over: what is left ends, and everything comes back."""
-        self.engine.gpu = None
         assert self.layer.stats().fallback_blocks == fallbacks
         self.census()
         for session in [session for session, live in self.live.items() if live]:
@@ -336,7 +335,9 @@ class Shadow:
         for request in self.running:
             self.layer.abort(request)
         self.layer.reclaim(2**31)
-        self.layer._core.check()
+        for prompt in self.prompts.values():
+            prompt.holders.clear()
+        self.census()
         left = self.layer.stats()
         assert left.free_blocks == left.total_blocks, "nothing is left"
         assert (left.sessions, left.running_requests, left.extents, left.reopened) == (0, 0, 0, 0)
