@@ -117,8 +117,8 @@ impl Engine<'_> {
         }
         for used in workload.uses_of(request) {
             let state = self.instances.get(who.instance).segments[index(used.segment)];
-            let in_use = state.users_left > 0;
-            if !in_use && state.id != SegmentId::NONE && self.placement.ends_with_use(state.id, in_use) {
+            let in_use = state.users_left > 0 || state.id == SegmentId::NONE;
+            if !in_use && self.placement.ends_with_last_use(state.id) {
                 self.candidates.push(used.segment);
             }
         }

@@ -153,8 +153,8 @@ impl Placement {
 
     /// Whether a segment's boundary has waited for the last request that uses it, which has ended.
     #[must_use]
-    pub fn ends_with_use(&self, id: SegmentId, in_use: bool) -> bool {
-        self.memory.segment(id).life.ends_with_use(in_use)
+    pub fn ends_with_last_use(&self, id: SegmentId) -> bool {
+        self.memory.segment(id).life.ends_with_use(false)
     }
 
     /// A segment ends: nobody reads it again.
