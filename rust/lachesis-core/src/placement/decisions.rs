@@ -80,3 +80,88 @@ impl Decisions {
         Some(served)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// What a policy hears of ends.
+    type Heard = Arc<Mutex<Vec<(SegmentClass, Tier, u32)>>>;
+
+    #[derive(Debug)]
+    struct Hearing {
+        at_boundary: AtBoundary,
+        when_empty: WhenEmpty,
+        heard: Heard,
+    }
+
+    impl Policy for Hearing {
+        fn name(&self) -> &'static str {
+            "hearing"
+        }
+
+        fn open(&mut self, _: &SegmentFacts, _: &NodeView) -> Tier {
+            Tier::Hbm
+        }
+
+        fn closed(&mut self, segment: &SegmentFacts, target: Tier, final_blocks: u32) {
+            self.heard.lock().expect("no thread panics").push((segment.class, target, final_blocks));
+        }
+
+        fn at_boundary(&self) -> AtBoundary {
+            self.at_boundary
+        }
+
+        fn when_empty(&self) -> WhenEmpty {
+            self.when_empty
+        }
+    }
+
+    fn decisions(at_boundary: AtBoundary, when_empty: WhenEmpty) -> (Decisions, Heard) {
+        let heard = Heard::default();
+        let policy = Hearing { at_boundary, when_empty, heard: Arc::clone(&heard) };
+        (Decisions::new(Box::new(policy)), heard)
+    }
+
+    fn facts(class: SegmentClass) -> SegmentFacts {
+        SegmentFacts { class, gpu: 0, draw: 0, segment: 0, is_shared: false, score: None }
+    }
+
+    #[test]
+    fn the_policy_hears_of_every_end_and_its_habit_decides_what_stays() {
+        for (at_boundary, of_others) in [(AtBoundary::Free, Fate::Free), (AtBoundary::Keep, Fate::Keep)] {
+            for keeps_prompts in [false, true] {
+                let (decisions, heard) = decisions(at_boundary, WhenEmpty::FallBack);
+                let mut decisions = decisions.keeping_prompts(keeps_prompts);
+                for class in SegmentClass::ALL {
+                    let is_kept = keeps_prompts && class == SegmentClass::Prompt;
+                    let fate = if is_kept { Fate::Keep } else { of_others };
+                    assert_eq!(decisions.closed(&facts(class), Tier::Hbf, 7), fate, "{}", class.name());
+                }
+                let told = SegmentClass::ALL.map(|class| (class, Tier::Hbf, 7));
+                assert_eq!(*heard.lock().expect("no thread panics"), told);
+            }
+        }
+    }
+
+    #[test]
+    fn a_draw_is_split_over_the_lists_or_refused_whole() {
+        let free = PerTier([3, 2]);
+        let (falls_back, _) = decisions(AtBoundary::Free, WhenEmpty::FallBack);
+        let (refuses, _) = decisions(AtBoundary::Free, WhenEmpty::Refuse);
+        for (target, blocks, split, split_if_refused) in [
+            (Tier::Hbm, 0, Some([0, 0]), Some([0, 0])),
+            (Tier::Hbm, 3, Some([3, 0]), Some([3, 0])),
+            (Tier::Hbm, 4, Some([3, 1]), None),
+            (Tier::Hbm, 5, Some([3, 2]), None),
+            (Tier::Hbm, 6, None, None),
+            (Tier::Hbf, 2, Some([0, 2]), Some([0, 2])),
+            (Tier::Hbf, 5, Some([3, 2]), None),
+        ] {
+            assert_eq!(falls_back.split(target, blocks, free), split.map(PerTier), "{blocks} blocks");
+            assert_eq!(refuses.split(target, blocks, free), split_if_refused.map(PerTier), "{blocks} blocks");
+        }
+    }
+}

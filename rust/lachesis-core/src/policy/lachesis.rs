@@ -237,6 +237,38 @@ mod tests {
     }
 
     #[test]
+    fn the_margin_scales_the_footprint() {
+        for (margin, admitted) in [(2.0, 2), (1.0, 3), (0.5, 6)] {
+            let mut policy = Lachesis::new("lachesis", Options { margin, ..AT_FINAL_FOOTPRINT });
+            policy.open(&worker(0.0), &node(30));
+            policy.closed(&worker(0.0), Tier::Hbm, 10);
+            let tiers = (0..10).map(|score| policy.open(&worker(f64::from(score)), &node(30)));
+            // k = 30 / (margin × 10): 1.5, 3 and 6.
+            assert_eq!(tiers.filter(|&tier| tier == Tier::Hbm).count(), admitted, "margin {margin}");
+        }
+    }
+
+    #[test]
+    fn who_lies_in_flash_is_ranked_against_only_if_the_option_says_so() {
+        for (ranked_against, tier) in
+            [(RankedAgainst::LiveWorkers, Tier::Hbf), (RankedAgainst::WorkersInHbm, Tier::Hbm)]
+        {
+            let options = Options { ranked_against, ..AT_FINAL_FOOTPRINT };
+            let mut policy = Lachesis::new("lachesis", options);
+            policy.open(&worker(5.0), &node(10));
+            policy.closed(&worker(5.0), Tier::Hbm, 10);
+            // Room for one.
+            assert_eq!(policy.open(&worker(1.0), &node(10)), Tier::Hbm);
+            assert_eq!(policy.open(&worker(2.0), &node(10)), Tier::Hbf);
+            policy.closed(&worker(1.0), Tier::Hbm, 10);
+            assert_eq!(policy.open(&worker(3.0), &node(10)), tier, "{ranked_against:?}");
+            policy.closed(&worker(2.0), Tier::Hbf, 10);
+            policy.closed(&worker(3.0), tier, 10);
+            assert!(policy.ranked.is_empty());
+        }
+    }
+
+    #[test]
     fn the_reserve_takes_room_from_workers() {
         let options = Options { reserve: Reserve::Live, ..AT_FINAL_FOOTPRINT };
         let mut policy = Lachesis::new("lachesis", options);

@@ -111,6 +111,47 @@ fn what_a_policy_keeps_is_reclaimed_least_recent_first_and_last_block_first() {
 }
 
 #[test]
+fn blocks_of_one_tier_can_be_reclaimed_until_there_are_enough() {
+    let mut live = layer_with(CONFIG, HbmFirst);
+    for (segment, blocks) in [("first", [0, 8]), ("second", [9, 1])] {
+        open(&mut live, segment, SegmentClass::Worker);
+        commit(&mut live, segment, &blocks);
+        boundary(&mut live, BoundaryKind::SubagentReturn, Some(segment)).expect("it lives");
+    }
+    // What lies on top goes as well.
+    assert_eq!(ids(&live.reclaim(1, Some(Tier::Hbm)).freed), [0, 8]);
+    assert_eq!(live.stats().kept_blocks, PerTier([1, 1]));
+    assert_eq!(ids(&live.reclaim(9, Some(Tier::Hbf)).freed), [1, 9]);
+}
+
+#[test]
+fn a_plan_keeps_within_what_the_engine_has_free() {
+    let mut live = layer();
+    open(&mut live, "worker", SegmentClass::Worker);
+    let named = Named::present(&"worker");
+    let within = |blocks, free| live.plan_within(named, blocks, Some(PerTier(free))).map(|plan| plan.blocks);
+    assert_eq!(within(3, [2, 5]), Ok(PerTier([2, 1])));
+    assert_eq!(within(3, [99, 99]), Ok(PerTier([3, 0])));
+    assert!(matches!(within(3, [1, 1]), Err(PlacementError::OutOfBlocks { free: 2, .. })));
+}
+
+#[test]
+fn a_block_that_two_ended_segments_shared_with_a_third_is_told_once() {
+    let mut live = layer();
+    for segment in ["first", "second"] {
+        open(&mut live, segment, SegmentClass::Lead);
+    }
+    live.open(&Opening::new(&"third", SegmentClass::Lead, &"another session")).expect("it is new");
+    commit(&mut live, "first", &[8]);
+    for segment in ["second", "third"] {
+        live.adopt(Named::present(&segment), &[8], false, None).expect("it is written");
+    }
+    let released = boundary(&mut live, BoundaryKind::SessionEnd, None).expect("both are live");
+    assert_eq!((released.freed, released.shared), (vec![], vec![BlockRange { start: 8, blocks: 1 }]));
+    live.check().expect("nothing is lost");
+}
+
+#[test]
 fn a_prompt_can_stay_for_the_next_session() {
     let config = LiveConfig { keeps_prompts: true, ..CONFIG };
     let mut live = layer_with(config, ClassMap::lachesis_deterministic());

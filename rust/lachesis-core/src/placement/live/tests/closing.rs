@@ -46,6 +46,7 @@ fn a_returned_sub_agent_can_be_taken_up_again_and_its_old_events_are_told() {
     boundary(&mut live, BoundaryKind::SubagentReturn, Some("worker")).expect("it is live");
     let second = open(&mut live, "worker", SegmentClass::Worker);
     assert!(second.generation > first.generation);
+    assert_eq!((first.tier, second.tier), (Tier::Hbm, Tier::Hbm), "the policy is asked again");
     commit(&mut live, "worker", &[0]);
     let old = Named { segment: &"worker", generation: Some(first.generation) };
     let late = live
@@ -68,13 +69,50 @@ fn a_returned_sub_agent_can_be_taken_up_again_and_its_old_events_are_told() {
 #[test]
 fn a_pending_close_is_taken_back_when_the_agent_goes_on() {
     let mut live = layer();
-    open(&mut live, "worker", SegmentClass::Worker);
+    let first = open(&mut live, "worker", SegmentClass::Worker);
     commit(&mut live, "worker", &[0]);
     live.start_request(&"r", &[Named::present(&"worker")]).expect("it is open");
     boundary(&mut live, BoundaryKind::SubagentReturn, Some("worker")).expect("it is live");
-    open(&mut live, "worker", SegmentClass::Worker);
+    let others = [
+        Opening::new(&"worker", SegmentClass::Reviewer, &"session"),
+        Opening::new(&"worker", SegmentClass::Worker, &"another session"),
+    ];
+    for other in others {
+        assert!(matches!(live.open(&other), Err(PlacementError::DuplicateSegment(_))), "{other:?}");
+    }
+    let second = open(&mut live, "worker", SegmentClass::Worker);
+    assert_eq!(second, Opened { generation: first.generation + 1, tier: Tier::Hbm });
     assert!(live.finish_request(&"r").expect("it runs").closed.is_empty());
     assert_eq!(live.stats().free[Tier::Hbm], 7);
+}
+
+#[test]
+fn a_request_holds_all_the_segments_that_it_names() {
+    let mut live = layer();
+    for (segment, block) in [("history", 0), ("turn", 1)] {
+        open(&mut live, segment, SegmentClass::ReasoningLaden);
+        commit(&mut live, segment, &[block]);
+    }
+    let both = [Named::present(&"history"), Named::present(&"turn")];
+    live.start_request(&"r", &both).expect("both are open");
+    live.start_request(&"r", &both).expect("it comes again");
+    let released = boundary(&mut live, BoundaryKind::TurnEnd, None).expect("both are live");
+    assert_eq!((ids(&released.deferred), released.waiting.len()), (vec![0, 1], 2));
+    live.check().expect("nothing is lost");
+    assert_eq!(ids(&live.finish_request(&"r").expect("it runs").freed), [0, 1]);
+}
+
+#[test]
+fn a_sub_agent_may_outlive_the_context_that_spawned_it() {
+    let mut live = layer();
+    open(&mut live, "turn", SegmentClass::ReasoningLaden);
+    open(&mut live, "lead", SegmentClass::Lead);
+    boundary(&mut live, BoundaryKind::TurnEnd, None).expect("it is live");
+    for parent in ["turn", "lead"] {
+        let child = if parent == "turn" { "of the turn" } else { "of the lead" };
+        let opening = Opening::new(&child, SegmentClass::Worker, &"session");
+        live.open(&Opening { parent: Some(&parent), ..opening }).expect("its parent is known");
+    }
 }
 
 #[test]

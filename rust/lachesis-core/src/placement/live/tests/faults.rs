@@ -29,6 +29,19 @@ fn an_event_that_comes_twice_is_taken_once() {
 }
 
 #[test]
+fn a_running_request_does_not_start_on_other_segments() {
+    let mut live = layer();
+    for segment in ["turn", "lead"] {
+        open(&mut live, segment, SegmentClass::Lead);
+    }
+    live.start_request(&"r", &[Named::present(&"turn")]).expect("it is open");
+    let other = live.start_request(&"r", &[Named::present(&"lead")]);
+    assert_eq!(other, Err(PlacementError::DuplicateRequest("r".to_owned())));
+    live.start_request(&"r", &[Named::present(&"turn")]).expect("it comes again");
+    assert_eq!((live.stats().counters.requests, live.stats().counters.repeated_events), (1, 1));
+}
+
+#[test]
 fn late_and_unknown_are_told_apart() {
     let mut live = layer();
     open(&mut live, "lead", SegmentClass::Lead);
