@@ -242,10 +242,43 @@ mod tests {
             let mut policy = Lachesis::new("lachesis", Options { margin, ..AT_FINAL_FOOTPRINT });
             policy.open(&worker(0.0), &node(30));
             policy.closed(&worker(0.0), Tier::Hbm, 10);
-            let tiers = (0..10).map(|score| policy.open(&worker(f64::from(score)), &node(30)));
             // k = 30 / (margin × 10): 1.5, 3 and 6.
-            assert_eq!(tiers.filter(|&tier| tier == Tier::Hbm).count(), admitted, "margin {margin}");
+            assert_eq!(admitted_of_ten(&mut policy, &node(30)), admitted, "margin {margin}");
         }
+    }
+
+    /// How many of ten workers, the shortest first, are admitted beside each other.
+    fn admitted_of_ten(policy: &mut Lachesis, node: &NodeView) -> usize {
+        (0..10).filter(|&score| policy.open(&worker(f64::from(score)), node) == Tier::Hbm).count()
+    }
+
+    #[test]
+    fn the_whole_nodes_capacity_counts_or_what_is_free_of_it() {
+        let mut view = NodeView { gpus: 2, ..node(30) };
+        view.node_free[Tier::Hbm] = 40;
+        for (capacity, admitted) in [(Capacity::Total, 6), (Capacity::Free, 4)] {
+            let mut policy = Lachesis::new("lachesis", Options { capacity, ..AT_FINAL_FOOTPRINT });
+            policy.open(&worker(0.0), &view);
+            policy.closed(&worker(0.0), Tier::Hbm, 10);
+            assert_eq!(admitted_of_ten(&mut policy, &view), admitted, "{capacity:?}");
+        }
+    }
+
+    #[test]
+    fn the_expected_reserve_averages_the_reviewers_at_the_spawns() {
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
+        let reviewer = facts(SegmentClass::Reviewer, 0.0);
+        policy.open(&reviewer, &node(60));
+        policy.open(&worker(0.0), &node(60));
+        policy.closed(&worker(0.0), Tier::Hbm, 10);
+        policy.closed(&reviewer, Tier::Hbm, 40);
+        // One reviewer at the first spawn and none at the second and third: 40 / 2, then 40 / 3 blocks are kept.
+        assert_eq!(policy.open(&worker(4.0), &node(60)), Tier::Hbm);
+        let k = policy.admitted(&node(60)).expect("a worker has finished");
+        assert!((k - 4.0).abs() < 1e-12, "{k}");
+        policy.open(&worker(5.0), &node(60));
+        let k = policy.admitted(&node(60)).expect("a worker has finished");
+        assert!((k - (60.0 - 40.0 / 3.0) / 10.0).abs() < 1e-12, "{k}");
     }
 
     #[test]
