@@ -18,8 +18,8 @@ from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.workload import workload_columns
 from lachesis.traces import open_trace
 
-from . import engine
-from .case import Config, Workload
+from . import census, engine
+from .case import POLICIES, Config, Request, Segment, Session, StepCost, Workload
 from .shadow import BOUNDARY, CLOSE, DRAW, END, EVICT, OPEN, START, WRITE, Shadow
 from .strategies import random_case
 from .test_journal import plain
@@ -91,6 +91,42 @@ def test_random_cases(name: str, layer_caches: bool):
     events = (OPEN, START, WRITE, DRAW, EVICT, END, BOUNDARY, CLOSE)
     assert all(told[each] > 0 for each in (*events, "reclaimed", "adopted", "deferred"))
     assert (told["fallbacks"] > 0) == (name != "hbf-only")
+
+
+def test_a_boundary_that_comes_before_its_segments_first_use():
+    """It waits for all who have yet to use the segment, and frees it after the last of them."""
+    segments = [
+        Segment("lead"),
+        Segment("worker", closed_by="subagent_return", closed_after=1),
+        Segment("worker", closed_by="subagent_return", closed_after=3),
+    ]
+    requests = [
+        Request([], [(0, 4)], 0, 1),
+        Request([(0, "tool", 0)], [(0, 0)], 0, 1),
+        Request([(0, "spawn", 50)], [(1, 8)], 1, 4),
+        Request([(1, "tool", 500)], [(2, 16)], 2, 1),
+    ]
+    workload = Workload([Session(requests, segments)])
+    config = Config(
+        gpus=1,
+        hbm_blocks=5,
+        hbf_blocks=50,
+        slots=4,
+        ttft_ref_ps=1,
+        cost=StepCost([0] * 5, [0] * 5, overhead_ps=1),
+        draws=[0],
+        policy=POLICIES["lachesis-deterministic"],
+        block_tokens=4,
+    )
+    settings, columns = engine.run_config(workload, config), engine.columns(workload)
+    shadow = Shadow(columns, None, policy_of(config), settings)
+    loaded = _engine.Workload(**columns)
+    outcome = listen(loaded, settings, engine.run_policy(config), engine.DRAINED, shadow)
+    # The second worker finds the first one's blocks free: 5 blocks of 5.
+    assert outcome["whole"]["fallback_blocks"] == 0
+    shadow.over(0)
+    assert shadow.seen[BOUNDARY] == 1
+    assert engine.simulate(workload, config) == census.simulate(workload, config)
 
 
 @pytest.fixture(scope="module")
