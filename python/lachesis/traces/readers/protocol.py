@@ -184,7 +184,8 @@ class ReadOptions:
     by a tokenizer, a dropped row, a value filled in, a context that had to be reset, a file that
     cannot be read among others. `watcher` is told how far reading is. `left_out` holds resolved
     paths of files that were found to be broken: a reader that looks beside its files for more does
-    not open them.
+    not open them. `scratch` is the folder for what does not fit into memory meanwhile; the system's
+    for temporary files if None.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -193,6 +194,7 @@ class ReadOptions:
     strict: bool = False
     watcher: ReadWatcher = field(default_factory=ReadWatcher)
     left_out: frozenset[Path] = frozenset()
+    scratch: Path | None = None
 
 
 class Reader(Protocol):

@@ -1,0 +1,117 @@
+"""Digests of sessions, and of traces: over all rows, names of sessions and sources left out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import IO, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lachesis.traces.schema import TABLES
+
+_LEFT_OUT: Final = frozenset({"session", "source"})
+_BLOCK_ROWS: Final = 16_384
+_DIGEST_BYTES: Final = 32
+_BUCKETS: Final = 256
+_BUCKET_BYTES: Final = 1 << 16
+
+
+def digests_by_session(tables: Mapping[str, pa.Table]) -> dict[str, bytes]:
+    """A SHA-256 digest of each session's rows in all five tables, in the order of sessions.
+
+    Raises `KeyError` for rows of a session that is not in the sessions table.
+    """
+    digests = {name: sha256() for name in tables["sessions"]["session"].to_pylist()}
+    for table_name in TABLES:
+        for session, text in _texts(table_name, tables[table_name]):
+            digests[session].update(text.encode())
+    return {name: digest.digest() for name, digest in digests.items()}
+
+
+def _texts(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
+    """For every run of rows of one session its name, and what of the run enters the digest."""
+    columns = [column for column in table.schema.names if column not in _LEFT_OUT]
+    sessions, ends = _runs(table)
+    first = 0
+    while first < len(sessions):
+        begin = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK_ROWS, "right")))
+        block = table.slice(begin, ends[last - 1] - begin)
+        offsets = [0, *(ends[first:last] - begin).tolist()]
+        single = len(offsets) - 1 == block.num_rows
+        texts = [
+            _reprs(block[column].combine_chunks(), offsets, single=single) for column in columns
+        ]
+        for session, parts in zip(sessions[first:last], zip(*texts, strict=True), strict=True):
+            yield session, name + "".join(parts)
+        first = last
+
+
+def _reprs(column: pa.Array, offsets: list[int], *, single: bool) -> list[str]:
+    values = column.to_pylist()
+    if not single:
+        return [
+            repr(values[start:end]) for start, end in zip(offsets[:-1], offsets[1:], strict=True)
+        ]
+    if not isinstance(values[0], (list, float)) and values.count(values[0]) == len(values):
+        return [f"[{values[0]!r}]"] * len(values)
+    return [f"[{value!r}]" for value in values]
+
+
+def _runs(table: pa.Table) -> tuple[list[str], np.ndarray]:
+    """The session of every run of equal names, and where the runs end."""
+    if table.num_rows == 0:
+        return [], np.zeros(0, np.int64)
+    encoded = pc.run_end_encode(table["session"].combine_chunks())
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    return encoded.values.to_pylist(), np.asarray(encoded.run_ends, np.int64)
+
+
+class TraceDigest:
+    """The digest of a trace from the digests of its sessions: over these, sorted.
+
+    However many there are, memory holds few: they go to a temporary file for each first byte.
+
+    Example:
+        >>> digest = TraceDigest()
+        >>> for session in (b"b", b"a"):
+        ...     digest.add(sha256(session).digest())
+        >>> digest.hex() == sha256(
+        ...     b"".join(sorted(sha256(session).digest() for session in (b"b", b"a")))
+        ... ).hexdigest()
+        True
+    """
+
+    def __init__(self) -> None:
+        self._buckets = [bytearray() for _ in range(_BUCKETS)]
+        self._files: dict[int, IO[bytes]] = {}
+
+    def add(self, digest: bytes) -> None:
+        """Take the digest of a session."""
+        bucket = self._buckets[digest[0]]
+        bucket += digest
+        if len(bucket) >= _BUCKET_BYTES:
+            file = self._files.get(digest[0])
+            if file is None:
+                # Closed in `hex`, or with this object.
+                file = self._files[digest[0]] = tempfile.TemporaryFile()  # noqa: SIM115
+            file.write(bucket)
+            bucket.clear()
+
+    def hex(self) -> str:
+        """The digest of the trace in hex."""
+        whole = sha256()
+        for first_byte, bucket in enumerate(self._buckets):
+            content = bytes(bucket)
+            if first_byte in self._files:
+                with self._files.pop(first_byte) as file:
+                    file.seek(0)
+                    content = file.read() + content
+            found = np.frombuffer(content, f"V{_DIGEST_BYTES}").tolist()
+            whole.update(b"".join(sorted(found)))
+        return whole.hexdigest()
