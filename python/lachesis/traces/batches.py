@@ -77,8 +77,8 @@ class TraceBatches:
         self.parts = list(parts)
         if len(parts) == 1 or source is None:
             source = ", ".join(dict.fromkeys(part.source for part in parts))
-        self.source = source
-        self.tokenizer = "; ".join(dict.fromkeys(part.tokenizer for part in parts))
+        self.source: str = source
+        self.tokenizer: str = "; ".join(dict.fromkeys(part.tokenizer for part in parts))
         self.quality = Quality()
         for part in parts:
             self.quality.merge(part.quality)

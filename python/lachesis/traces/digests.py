@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from itertools import pairwise
 from typing import IO, Final
 
 import numpy as np
@@ -54,9 +55,7 @@ def _texts(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
 def _reprs(column: pa.Array, offsets: list[int], *, single: bool) -> list[str]:
     values = column.to_pylist()
     if not single:
-        return [
-            repr(values[start:end]) for start, end in zip(offsets[:-1], offsets[1:], strict=True)
-        ]
+        return [repr(values[start:end]) for start, end in pairwise(offsets)]
     if not isinstance(values[0], (list, float)) and values.count(values[0]) == len(values):
         return [f"[{values[0]!r}]"] * len(values)
     return [f"[{value!r}]" for value in values]

@@ -127,9 +127,10 @@ class _TableFile:
 
     def abandon(self) -> None:
         """Let go of the file, finished or not; it is removed afterwards if not."""
-        # A full disk may refuse the footer too, which nobody will read.
-        with suppress(OSError), self._sink:
-            self._writer.close()
+        if not self._sink.closed:
+            # A full disk may refuse the footer too, which nobody will read.
+            with suppress(OSError), self._sink:
+                self._writer.close()
 
     def _write(self) -> None:
         if self._waiting:
