@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import IO, Final
 
 import numpy as np
@@ -33,9 +33,9 @@ def digests_by_session(tables: Mapping[str, pa.Table]) -> dict[str, bytes]:
     return {name: digest.digest() for name, digest in digests.items()}
 
 
-def _texts(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
+def _texts(table_name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
     """For every run of rows of one session its name, and what of the run enters the digest."""
-    columns = [column for column in table.schema.names if column not in _LEFT_OUT]
+    names = [name for name in table.schema.names if name not in _LEFT_OUT]
     sessions, ends = _runs(table)
     first = 0
     while first < len(sessions):
@@ -43,22 +43,46 @@ def _texts(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
         last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK_ROWS, "right")))
         block = table.slice(begin, ends[last - 1] - begin)
         offsets = [0, *(ends[first:last] - begin).tolist()]
-        single = len(offsets) - 1 == block.num_rows
-        texts = [
-            _reprs(block[column].combine_chunks(), offsets, single=single) for column in columns
-        ]
-        for session, parts in zip(sessions[first:last], zip(*texts, strict=True), strict=True):
-            yield session, name + "".join(parts)
+        columns = [block[name].combine_chunks() for name in names]
+        texts = (
+            _texts_of_rows(columns)
+            if len(offsets) - 1 == block.num_rows
+            else map(
+                "".join, zip(*(_texts_of_runs(each, offsets) for each in columns), strict=True)
+            )
+        )
+        for session, text in zip(sessions[first:last], texts, strict=True):
+            yield session, table_name + text
         first = last
 
 
-def _reprs(column: pa.Array, offsets: list[int], *, single: bool) -> list[str]:
+def _texts_of_runs(column: pa.Array, offsets: list[int]) -> list[str]:
     values = column.to_pylist()
-    if not single:
-        return [repr(values[start:end]) for start, end in pairwise(offsets)]
-    if not isinstance(values[0], (list, float)) and values.count(values[0]) == len(values):
-        return [f"[{values[0]!r}]"] * len(values)
-    return [f"[{value!r}]" for value in values]
+    return [repr(values[start:end]) for start, end in pairwise(offsets)]
+
+
+def _texts_of_rows(columns: list[pa.Array]) -> Iterable[str]:
+    """The same where each run is one row; columns of one value, as most are then, cost little."""
+    parts: list[str | list[str]] = []
+    for column in columns:
+        values = column.to_pylist()
+        # Equal floats may be written differently: 0.0 and -0.0.
+        plain = values[0] == [] or not isinstance(values[0], (float, list))
+        if plain and values.count(values[0]) == len(values):
+            text = f"[{values[0]!r}]"
+            if parts and isinstance(parts[-1], str):
+                parts[-1] += text
+            else:
+                parts.append(text)
+        else:
+            parts.append([f"[{value!r}]" for value in values])
+    count = len(columns[0])
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return repeat(parts[0], count)
+    rows = zip(
+        *(repeat(each, count) if isinstance(each, str) else each for each in parts), strict=True
+    )
+    return map("".join, rows)
 
 
 def _runs(table: pa.Table) -> tuple[list[str], np.ndarray]:

@@ -42,6 +42,14 @@ class LoneRequests(NamedTuple):
     end_s: pa.Array
     model: pa.Array
 
+    def where(self, kept: NDArray[np.bool_]) -> LoneRequests:
+        """Those rows for which `kept` is true."""
+        mask = pa.array(kept)
+        return LoneRequests(
+            self.numbers[kept], self.input_tokens[kept], self.output_tokens[kept],
+            self.start_s.filter(mask), self.end_s.filter(mask), self.model.filter(mask),
+        )  # fmt: skip
+
 
 def lone_sessions(
     requests: LoneRequests, names: Sequence[str], *, workload: str, harness: str, source: str

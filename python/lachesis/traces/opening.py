@@ -45,7 +45,10 @@ def open_batches(
         raise InputError("has no effect on built-in corpora", field="map", value=value)
     parts: list[Part] = [_corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)]
     if paths:
-        parts.append(read_batches(paths, format=format, options=options))
+        logs = read_batches(paths, format=format, options=options)
+        if not parts:
+            return logs
+        parts.append(logs)
     return TraceBatches(parts, _joined(names))
 
 

@@ -20,9 +20,9 @@ from lachesis.traces.schema import SCHEMA_VERSION, TABLES
 
 MANIFEST: Final = "trace.json"
 CHANGED: Final = f"was changed after {MANIFEST} was written"
-# A row group ends with the first of these; so many rows are pyarrow's own measure.
-_GROUP_ROWS: Final = 1 << 20
-_GROUP_BYTES: Final = 16_000_000
+#: Row groups are written when so much waits in all tables together. Few traces have a second one.
+_GROUP_BYTES: Final = 32_000_000
+_GROUP_ROWS: Final = 1 << 20  # at most, as pyarrow has it
 
 
 class TraceWriter:
@@ -58,8 +58,10 @@ class TraceWriter:
     def write(self, tables: Mapping[str, pa.Table]) -> None:
         """Append a batch of whole sessions."""
         try:
-            for name, file in self._files.items():
-                file.append(tables[name])
+            waiting_bytes = [file.append(tables[name]) for name, file in self._files.items()]
+            if sum(waiting_bytes) >= _GROUP_BYTES:
+                for file in self._files.values():
+                    file.write()
         except OSError as fault:
             raise self._not_written(fault) from fault
 
@@ -110,18 +112,22 @@ class _TableFile:
         self._sink = path.open("wb")
         self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
         self._waiting: list[pa.Table] = []
-        self._rows = 0
-        self._size_bytes = 0
 
-    def append(self, table: pa.Table) -> None:
+    def append(self, table: pa.Table) -> int:
+        """Take rows; returns how many bytes of rows wait now."""
         self._waiting.append(table)
-        self._rows += table.num_rows
-        self._size_bytes += table.nbytes
-        if self._rows >= _GROUP_ROWS or self._size_bytes >= _GROUP_BYTES:
-            self._write()
+        return sum(each.nbytes for each in self._waiting)
+
+    def write(self) -> None:
+        """Write a row group of what waits."""
+        if self._waiting:
+            rows = pa.concat_tables(self._waiting)
+            self._writer.write_table(rows, row_group_size=_GROUP_ROWS)
+            self._waiting = []
 
     def finish(self) -> None:
-        self._write()
+        """Write what waits, and close."""
+        self.write()
         self._writer.close()
         self._sink.close()
 
@@ -131,11 +137,6 @@ class _TableFile:
             # A full disk may refuse the footer too, which nobody will read.
             with suppress(OSError), self._sink:
                 self._writer.close()
-
-    def _write(self) -> None:
-        if self._waiting:
-            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=_GROUP_ROWS)
-            self._waiting, self._rows, self._size_bytes = [], 0, 0
 
 
 def load_tables(place: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:

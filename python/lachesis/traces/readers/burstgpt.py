@@ -18,6 +18,7 @@ from typing import Final
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
+    LoneColumns,
     LoneRequest,
     RequestRow,
     has_columns,
@@ -28,6 +29,9 @@ from lachesis.traces.readers.request_rows import (
 _DESCRIPTION: Final = __doc__ or ""
 _NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")
 _KNOWN: Final = (*_NEEDED, "Model", "Session ID", "Elapsed time", "Total tokens", "Log Type")
+_LONE: Final = LoneColumns(
+    "Request tokens", "Response tokens", "Timestamp", "Elapsed time", "Model"
+)
 
 
 class BurstGptReader:
@@ -45,34 +49,19 @@ class BurstGptReader:
     ) -> None:
         """Push every conversation, or every request where conversations are not known."""
         for file in files:
-            rows = request_rows(file, _KNOWN, builder)
             if has_columns(file, "Session ID"):
-                _push_conversations(file, list(rows), builder)
+                _push_conversations(file, list(request_rows(file, _KNOWN, builder)), builder)
             else:
-                push_lone(file, rows, _request, builder, harness="burstgpt")
+                push_lone(file, _KNOWN, _LONE, builder, harness="burstgpt")
 
 
 READER = BurstGptReader()
 
 
-def _request(row: RequestRow) -> LoneRequest:
-    start_s = row.seconds("Timestamp")
-    elapsed_s = row.number_of("Elapsed time")
-    if elapsed_s is not None and elapsed_s < 0:
-        raise row.broken("Elapsed time", "must not be negative")
-    return LoneRequest(
-        row.count("Request tokens"),
-        row.count("Response tokens"),
-        start_s,
-        None if start_s is None or elapsed_s is None else start_s + elapsed_s,
-        row.text("Model"),
-    )
-
-
 def _push_conversations(file: SourceFile, rows: list[RequestRow], builder: TraceBuilder) -> None:
     conversations: dict[str, list[tuple[RequestRow, LoneRequest]]] = {}
     for row in rows:
-        request = _request(row)
+        request = _LONE.request(row)
         name = row.text("Session ID")
         if name is None:
             raise row.broken("Session ID", "is needed in every row", "missing")

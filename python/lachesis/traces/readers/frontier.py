@@ -27,6 +27,7 @@ from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.block_chains import BlockContext, block_tokens_of, blocks_of
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
+    LoneColumns,
     LoneRequest,
     RequestRow,
     has_columns,
@@ -46,6 +47,7 @@ _KNOWN: Final = (
     "block_hash_ids",
     "tool_call_latency",
 )
+_LONE: Final = LoneColumns("num_prefill_tokens", "num_decode_tokens", "arrived_at")
 _USUAL_BLOCK_TOKENS: Final = 16
 
 
@@ -74,20 +76,13 @@ class FrontierReader:
     ) -> None:
         """Push every session of every file."""
         for file in files:
-            rows = request_rows(file, _KNOWN, builder)
             if has_columns(file, "session_id") or has_columns(file, "block_hash_ids"):
-                _File(file, builder).push(rows)
+                _File(file, builder).push(request_rows(file, _KNOWN, builder))
             else:
-                push_lone(file, rows, _request, builder, harness="frontier")
+                push_lone(file, _KNOWN, _LONE, builder, harness="frontier")
 
 
 READER = FrontierReader()
-
-
-def _request(row: RequestRow) -> LoneRequest:
-    return LoneRequest(
-        row.count("num_prefill_tokens"), row.count("num_decode_tokens"), row.seconds("arrived_at")
-    )
 
 
 class _File:
@@ -136,7 +131,7 @@ class _File:
             self._push_session(name, own, block_tokens, only_new=only_new)
 
     def _taken(self, row: RequestRow) -> _Row | None:
-        request = _request(row)
+        request = _LONE.request(row)
         if not request.output_tokens:
             self.builder.exclude("request without output")
             return None
