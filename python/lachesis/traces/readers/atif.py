@@ -70,6 +70,7 @@ class AtifReader:
     """ATIF trajectories; see the module for what is taken from where."""
 
     name = "atif"
+    joins_files = True
     description = (
         "ATIF v1 (Harbor) trajectories with interleaved, embedded or referenced sub-agents and "
         "continuations; copied steps left out, Claude Code's placeholder outputs recounted"

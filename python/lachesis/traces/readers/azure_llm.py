@@ -24,6 +24,7 @@ class AzureReader:
     """Azure LLM inference traces."""
 
     name = "azure-llm"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -38,6 +38,7 @@ class BurstGptReader:
     """BurstGPT traces."""
 
     name = "burstgpt"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -65,6 +65,7 @@ class FrontierReader:
     """Request CSVs of Frontier and vidur."""
 
     name = "frontier"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -71,6 +71,7 @@ class LmcacheReader:
     """LMCache agent traces."""
 
     name = "lmcache"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -198,6 +198,7 @@ class MooncakeReader:
     """Mooncake request traces."""
 
     name = "mooncake"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

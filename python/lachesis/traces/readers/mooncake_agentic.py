@@ -51,6 +51,7 @@ class AgenticMooncakeReader:
     """Agentic Mooncake traces."""
 
     name = "mooncake-agentic"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

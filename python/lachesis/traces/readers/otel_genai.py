@@ -62,6 +62,7 @@ class OtelReader:
     """OpenTelemetry GenAI spans."""
 
     name = "otel-genai"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

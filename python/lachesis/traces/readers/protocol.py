@@ -210,6 +210,11 @@ class Reader(Protocol):
         """What is taken from where, and what is recounted, inferred or left out."""
         ...
 
+    @property
+    def joins_files(self) -> bool:
+        """Whether files must be read together, since a session may be spread over several."""
+        ...
+
     def recognises(self, file: SourceFile) -> bool:
         """Whether the file looks like this format, by content (`file.head`), not by name alone."""
         ...
@@ -219,8 +224,8 @@ class Reader(Protocol):
     ) -> None:
         """Push what all files hold.
 
-        They are in order of name, and come together so that files which belong to one session (a
-        lead and its sub-agents) can be joined.
+        They are in order of name, and come together if the reader `joins_files`, so that those of
+        one session (a lead and its sub-agents) can be joined; else one at a time.
 
         Files with nothing in them are skipped through `builder.skip`; a broken value raises
         `InputError` with the file's name and row.

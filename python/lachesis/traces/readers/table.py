@@ -54,6 +54,7 @@ class TableReader:
     """Generic table, one row a request."""
 
     name = "table"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

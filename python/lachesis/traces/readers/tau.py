@@ -56,6 +56,7 @@ class TauReader:
     """τ-bench v1 and τ²-bench results."""
 
     name = "tau"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -99,6 +99,7 @@ class WekaReader:
     """WEKA proxy traces of Claude Code."""
 
     name = "weka"
+    joins_files = True
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
