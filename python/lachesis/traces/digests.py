@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import pairwise, repeat
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lachesis.traces.schema import TABLES
+from lachesis.traces.scratch_file import scratch_file
 
 _LEFT_OUT: Final = frozenset({"session", "source"})
 _BLOCK_ROWS: Final = 16_384
@@ -121,8 +121,7 @@ class TraceDigest:
         if len(bucket) >= _BUCKET_BYTES:
             file = self._files.get(digest[0])
             if file is None:
-                # Closed in `hex`, or with this object.
-                file = self._files[digest[0]] = tempfile.TemporaryFile()  # noqa: SIM115
+                file = self._files[digest[0]] = scratch_file(self)
             file.write(bucket)
             bucket.clear()
 

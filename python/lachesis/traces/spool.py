@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 
-from lachesis.errors import InputError
 from lachesis.traces.schema import TABLES
+from lachesis.traces.scratch_file import room_for_scratch, scratch_file
 from lachesis.traces.totals import TraceTotals
 
-_MEMORY_BYTES = 32_000_000
+_MEMORY_BYTES = 16_000_000
 
 #: The five tables by name.
 Tables = dict[str, pa.Table]
@@ -22,7 +21,7 @@ Tables = dict[str, pa.Table]
 class Spool:
     """Takes batches in order and gives them back, as often as asked for.
 
-    What exceeds 32 MB goes to a temporary file without a name, which is gone whatever ends the
+    What exceeds 16 MB goes to a temporary file without a name, which is gone whatever ends the
     process. `folder`: where that file is made; the system's folder for such files if None.
     """
 
@@ -65,16 +64,10 @@ class Spool:
             self._memory_bytes += size_bytes
             self._batches.append(tables)
             return
-        try:
-            if self._file is None:
-                # Closed with the spool: batches are read as long as it lives.
-                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        if self._file is None:
+            self._file = scratch_file(self, self._folder)
+        with room_for_scratch(self._folder):
             self._batches.append(self._write(self._file, tables))
-        except OSError as fault:
-            place = self._folder or tempfile.gettempdir()
-            raise InputError(
-                f"cannot hold what is read until it is written: {fault.strerror}", path=place
-            ) from fault
 
     def truncate(self, count: int) -> None:
         """Forget all but the first `count` batches."""

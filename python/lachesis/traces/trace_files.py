@@ -21,7 +21,7 @@ from lachesis.traces.schema import SCHEMA_VERSION, TABLES
 MANIFEST: Final = "trace.json"
 CHANGED: Final = f"was changed after {MANIFEST} was written"
 #: Row groups are written when so much waits in all tables together. Few traces have a second one.
-_GROUP_BYTES: Final = 32_000_000
+_GROUP_BYTES: Final = 24_000_000
 _GROUP_ROWS: Final = 1 << 20  # at most, as pyarrow has it
 
 

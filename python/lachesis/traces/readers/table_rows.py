@@ -84,7 +84,11 @@ def column_names(file: SourceFile) -> list[str]:
         header = first.decode("utf-8")
     except UnicodeDecodeError as fault:
         raise InputError("is no table: its first line is no text", path=file.name) from fault
-    return [name.strip() for name in next(csv.reader([header], delimiter=_delimiter(header)), [])]
+    try:
+        fields: list[str] = next(csv.reader([header], delimiter=_delimiter(header)), [])
+    except csv.Error as fault:
+        raise InputError(f"not valid CSV: {fault}", path=file.name, row=1) from fault
+    return [name.strip() for name in fields]
 
 
 def _delimiter(header: str) -> str:
