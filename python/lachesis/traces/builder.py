@@ -28,7 +28,12 @@ from lachesis.errors import InputError
 from lachesis.traces.batches import CollectedSessions
 from lachesis.traces.logged import Stripping
 from lachesis.traces.lone_requests import LoneRequests, lone_sessions
-from lachesis.traces.prompts import PromptKey, common_lengths, first_requests
+from lachesis.traces.prompts import (
+    PromptKey,
+    common_lengths,
+    first_requests,
+    implied_lengths,
+)
 from lachesis.traces.quality import Quality
 from lachesis.traces.recovery import recover_session
 from lachesis.traces.rows import Rows
@@ -37,6 +42,7 @@ from lachesis.traces.session_names import SessionNames, name_key
 from lachesis.traces.spool import Spool, Tables
 from lachesis.traces.trace import Trace
 from lachesis.traces.validate import validate
+from lachesis.traces.waiting_sessions import WaitingSessions
 
 #: A batch is made when one of its tables has so many rows, or more for a long session.
 _BATCH_ROWS = 16_384
@@ -58,7 +64,8 @@ class TraceBuilder:
         self.source = source
         self.tokenizer = tokenizer
         self.quality = Quality()
-        self.sessions: list[SessionBuilder] = []
+        self.sessions: list[SessionBuilder | int] = []  # a number: waits, see `complete`
+        self._waiting = WaitingSessions(scratch)
         self._names = SessionNames()
         self._finished: dict[str, array[int]] = {}  # hashes of names, by harness
         self._rows = Rows()
@@ -136,6 +143,16 @@ class TraceBuilder:
             finished.append(name_key(session.name))
         self._recover(session, {})
 
+    def complete(self, session: SessionBuilder) -> None:
+        """Nothing more will be pushed to a session, so that it needs no memory until the end.
+
+        Unlike after `finish`, the lengths of its prompts are compared with other sessions'.
+        """
+        for index in range(len(self.sessions) - 1, -1, -1):
+            if self.sessions[index] is session:
+                self.sessions[index] = self._waiting.take(session)
+                return
+
     def finished(self, harness: str) -> frozenset[int]:
         """`name_key` of each session of a harness that was taken in with `finish`."""
         return frozenset(self._finished.get(harness, ()))
@@ -188,7 +205,7 @@ class TraceBuilder:
     @property
     def holds_requests(self) -> bool:
         """Whether any session has a request."""
-        return any(session.requests for session in self.sessions) or bool(
+        return any(isinstance(each, int) or each.requests for each in self.sessions) or bool(
             len(self._complete) or self._rows.counts()["requests"]
         )
 
@@ -201,12 +218,17 @@ class TraceBuilder:
 
     def collect(self) -> CollectedSessions:
         """The same in batches, which need not fit into memory."""
-        lengths = common_lengths(
-            request for session in self.sessions for request in first_requests(session.requests)
-        )
-        waiting, self.sessions = self.sessions[::-1], []
-        while waiting:
-            self._recover(waiting.pop(), lengths)
+        numbers = [each for each in self.sessions if isinstance(each, int)]
+        implied = list(self._waiting.implied(numbers))
+        for each in self.sessions:
+            if not isinstance(each, int):
+                implied += implied_lengths(first_requests(each.requests))
+        lengths = common_lengths(implied)
+        waiting = self._waiting.sessions(numbers, self.quality)
+        opened, self.sessions = self.sessions[::-1], []
+        while opened:
+            last = opened.pop()
+            self._recover(next(waiting) if isinstance(last, int) else last, lengths)
         self._fold()
         if not len(self._complete):
             raise InputError(nothing_remains(self.quality), path=self.source)

@@ -19,7 +19,6 @@ import msgspec
 
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.readers.request_rows import (
     LoneColumns,
     LoneRequest,
@@ -27,6 +26,7 @@ from lachesis.traces.readers.request_rows import (
     push_lone,
     request_rows,
 )
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 
 _DESCRIPTION: Final = __doc__ or ""
 _NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")

@@ -30,7 +30,6 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.block_chains import BlockContext, BlockSize, blocks_of
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.readers.request_rows import (
     LoneColumns,
     LoneRequest,
@@ -40,6 +39,7 @@ from lachesis.traces.readers.request_rows import (
     request_rows,
 )
 from lachesis.traces.readers.session_chains import SessionChains
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import TOKENS_MAX
 
 _DESCRIPTION: Final = __doc__ or ""

@@ -41,8 +41,8 @@ from lachesis.traces.readers.context_pieces import ContextPieces
 from lachesis.traces.readers.json_head import first_object
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import TOKENS_MAX, UsageSource
 
 _DESCRIPTION: Final = __doc__ or ""

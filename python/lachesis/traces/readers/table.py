@@ -37,7 +37,6 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.readers.table_rows import (
     COLUMNS,
     NEEDED,
@@ -47,6 +46,7 @@ from lachesis.traces.readers.table_rows import (
     parsed,
     rows_of,
 )
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.session_builder import SessionBuilder
 
 _DESCRIPTION: Final = __doc__ or ""
