@@ -22,6 +22,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from lachesis.errors import InputError
@@ -219,16 +220,14 @@ class TraceBuilder:
     def collect(self) -> CollectedSessions:
         """The same in batches, which need not fit into memory."""
         numbers = [each for each in self.sessions if isinstance(each, int)]
-        implied = list(self._waiting.implied(numbers))
-        for each in self.sessions:
-            if not isinstance(each, int):
-                implied += implied_lengths(first_requests(each.requests))
-        lengths = common_lengths(implied)
+        opened = (each for each in self.sessions if not isinstance(each, int))
+        implied = (implied_lengths(first_requests(each.requests)) for each in opened)
+        lengths = common_lengths(chain(self._waiting.implied(numbers), *implied))
         waiting = self._waiting.sessions(numbers, self.quality)
-        opened, self.sessions = self.sessions[::-1], []
-        while opened:
-            last = opened.pop()
-            self._recover(next(waiting) if isinstance(last, int) else last, lengths)
+        left, self.sessions = self.sessions[::-1], []
+        while left:
+            session = left.pop()
+            self._recover(next(waiting) if isinstance(session, int) else session, lengths)
         self._fold()
         if not len(self._complete):
             raise InputError(nothing_remains(self.quality), path=self.source)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from lachesis.traces.scratch_file import room_for_scratch, scratch_file
 
 _RUN_BYTES: Final = 8_000_000
-_READ_RECORDS: Final = 1024
+_READ_RECORDS: Final = 512
+_READ_BYTES: Final = 1 << 15
 _RECENT: Final = 65_536
 
 
@@ -76,10 +77,12 @@ class RecordGroups:
     def _last_run(self) -> Iterator[tuple[int, bytes]]:
         numbers, starts, ends = self._sorted()
         content = bytes(self._content)
-        for number, start, end in zip(
-            numbers.tolist(), starts.tolist(), ends.tolist(), strict=True
-        ):
-            yield number, content[start:end]
+        for first in range(0, len(numbers), _READ_RECORDS):
+            piece = slice(first, first + _READ_RECORDS)
+            for number, start, end in zip(
+                numbers[piece].tolist(), starts[piece].tolist(), ends[piece].tolist(), strict=True
+            ):
+                yield number, content[start:end]
 
     def _put_by(self) -> None:
         numbers, starts, ends = self._sorted()
@@ -104,13 +107,16 @@ class RecordGroups:
             many = min(_READ_RECORDS, count - first)
             numbers = np.frombuffer(os.pread(file, 8 * many, begin + 8 * first), np.int64)
             lengths = np.frombuffer(os.pread(file, 8 * many, begin + 8 * (count + first)), np.int64)
-            ends = np.cumsum(lengths).tolist()
-            content = os.pread(file, ends[-1], at)
-            at += ends[-1]
-            start = 0
-            for number, end in zip(numbers.tolist(), ends, strict=True):
-                yield number, content[start:end]
-                start = end
+            # There may be hundreds of runs, and records may be long: so these come piece by piece.
+            pieces = (np.cumsum(lengths) - lengths) // _READ_BYTES
+            for piece in np.split(np.arange(many), np.flatnonzero(np.diff(pieces)) + 1):
+                ends = np.cumsum(lengths[piece]).tolist()
+                content = os.pread(file, ends[-1], at)
+                at += ends[-1]
+                start = 0
+                for number, end in zip(numbers[piece].tolist(), ends, strict=True):
+                    yield number, content[start:end]
+                    start = end
 
 
 class NameNumbers:

@@ -79,7 +79,7 @@ class SessionNames:
         """Take a name; whether it was free."""
         match = _NUMBERED.fullmatch(name)
         if match is not None:
-            return not self._numbers.add(np.array([int(match[1])]))[0]
+            return self._numbers.add_one(int(match[1]))
         key = name_key(name)
         if key in self._recent:
             return False
@@ -118,6 +118,13 @@ class _NumberSet:
             there[start:end] = self._bits[places]
             self._bits[places] = 1
         return there
+
+    def add_one(self, number: int) -> bool:
+        """Add a number; whether it was new."""
+        self._turn_to(number // _CHUNK)
+        new = not self._bits[number % _CHUNK]
+        self._bits[number % _CHUNK] = 1
+        return new
 
     def mark(self) -> None:
         """From here on numbers can be taken back."""

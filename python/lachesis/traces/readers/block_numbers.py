@@ -98,10 +98,10 @@ class BlockTable:
             self._grow(max(needed, len(self.records) * 3 // 2))
         return self.records
 
-    def record(self, number: int) -> Any:  # noqa: ANN401 - a record of numpy's
-        """One record."""
+    def latest(self) -> NDArray[Any]:
+        """The records as far as they were ever reached; good until the next call."""
         self._release_now_and_then()
-        return self.records[number]
+        return self.records
 
     def _release_now_and_then(self) -> None:
         self._uses += 1

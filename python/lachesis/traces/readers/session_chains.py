@@ -121,9 +121,10 @@ class SharedPrompts:
     def of(self, session: int) -> tuple[int, int | None]:
         """The tokens of a session's prompt and its key; sessions are numbered as they came."""
         block, count = self._last[session], self._count[session]
+        records = self._blocks.latest()
         # A log whose ids are no chain could lead in a circle, so the count bounds the way.
-        while count and (record := self._blocks.record(block))["times"] < 2:
-            block = int(record["before"]) - 1
+        while count and records["times"][block] < 2:
+            block = int(records["before"][block]) - 1
             count -= 1
         if not count:
             return 0, None
