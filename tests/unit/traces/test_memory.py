@@ -13,6 +13,7 @@ import pytest
 
 from lachesis.traces import (
     builder,
+    digests,
     open_trace,
     record_groups,
     session_names,
@@ -41,6 +42,7 @@ def small(monkeypatch):
         (record_groups, "_READ_RECORDS", 8),
         (record_groups, "_READ_BYTES", 500),
         (session_names, "_RECENT", 100),
+        (digests, "_BUCKET_BYTES", 512),
         (trace_files, "_GROUP_BYTES", 20_000),
         (csv_blocks, "_BLOCK_BYTES", 8_000),
         (request_rows, "_ROWS_AT_ONCE", 200),
@@ -191,12 +193,12 @@ def peak_bytes(path, target):
 @pytest.mark.parametrize(
     ("rows", "ending", "growth_max"),
     [
-        (azure, "csv", GROWTH_MAX),
-        (quoted_azure, "csv", GROWTH_MAX),
+        (azure, "csv", GROWTH_MAX_OF_SHORT_ROWS),
+        (quoted_azure, "csv", GROWTH_MAX_OF_SHORT_ROWS),
         (conversations, "csv", GROWTH_MAX_OF_SHORT_ROWS),
         (table, "csv", GROWTH_MAX_OF_SHORT_ROWS),
         (chains, "csv", GROWTH_MAX),
-        (mooncake, "jsonl", GROWTH_MAX),
+        (mooncake, "jsonl", GROWTH_MAX_OF_SHORT_ROWS),
         (agentic, "jsonl", GROWTH_MAX_OF_SHORT_ROWS),
         (bfcl, "jsonl", GROWTH_MAX),
         (lmcache, "jsonl", GROWTH_MAX),
