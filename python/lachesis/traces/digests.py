@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lachesis.traces.schema import TABLES
-from lachesis.traces.scratch_file import scratch_file
+from lachesis.traces.scratch_file import room_for_scratch, scratch_file
 
 _LEFT_OUT: Final = frozenset({"session", "source"})
 _BLOCK_ROWS: Final = 16_384
 _DIGEST_BYTES: Final = 32
-_BUCKETS: Final = 256
+_BUCKETS: Final = 64  # as many files may be open
 _BUCKET_BYTES: Final = 1 << 16
 
 
@@ -98,7 +98,7 @@ def _runs(table: pa.Table) -> tuple[list[str], np.ndarray]:
 class TraceDigest:
     """The digest of a trace from the digests of its sessions: over these, sorted.
 
-    However many there are, memory holds few: they go to a temporary file for each first byte.
+    However many there are, memory holds few: they go to temporary files by their first bits.
 
     Example:
         >>> digest = TraceDigest()
@@ -116,24 +116,24 @@ class TraceDigest:
 
     def add(self, digest: bytes) -> None:
         """Take the digest of a session."""
-        bucket = self._buckets[digest[0]]
+        number = digest[0] * _BUCKETS // 256
+        bucket = self._buckets[number]
         bucket += digest
         if len(bucket) >= _BUCKET_BYTES:
-            file = self._files.get(digest[0])
-            if file is None:
-                file = self._files[digest[0]] = scratch_file(self)
-            file.write(bucket)
+            if number not in self._files:
+                self._files[number] = scratch_file(self)
+            with room_for_scratch():
+                self._files[number].write(bucket)
             bucket.clear()
 
     def hex(self) -> str:
         """The digest of the trace in hex."""
         whole = sha256()
-        for first_byte, bucket in enumerate(self._buckets):
+        for number, bucket in enumerate(self._buckets):
             content = bytes(bucket)
-            if first_byte in self._files:
-                with self._files.pop(first_byte) as file:
+            if number in self._files:
+                with self._files.pop(number) as file:
                     file.seek(0)
                     content = file.read() + content
-            found = np.frombuffer(content, f"V{_DIGEST_BYTES}").tolist()
-            whole.update(b"".join(sorted(found)))
+            whole.update(np.sort(np.frombuffer(content, f"S{_DIGEST_BYTES}")).tobytes())
         return whole.hexdigest()
