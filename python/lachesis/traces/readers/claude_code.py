@@ -87,6 +87,7 @@ class ClaudeCodeReader:
     """Claude Code transcripts; see the module for what is taken from where."""
 
     name = "claude-code"
+    joins_files = True
     description = (
         "Claude Code JSONL with sub-agents: usage per message.id, placeholder outputs recounted, "
         "recorded delays; warm-ups, synthetic rows, API errors and repeated calls left out"

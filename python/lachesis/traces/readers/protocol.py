@@ -184,7 +184,8 @@ class ReadOptions:
     by a tokenizer, a dropped row, a value filled in, a context that had to be reset, a file that
     cannot be read among others. `watcher` is told how far reading is. `left_out` holds resolved
     paths of files that were found to be broken: a reader that looks beside its files for more does
-    not open them.
+    not open them. `scratch` is the folder for what does not fit into memory meanwhile; the system's
+    for temporary files if None.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -193,6 +194,7 @@ class ReadOptions:
     strict: bool = False
     watcher: ReadWatcher = field(default_factory=ReadWatcher)
     left_out: frozenset[Path] = frozenset()
+    scratch: Path | None = None
 
 
 class Reader(Protocol):
@@ -208,6 +210,11 @@ class Reader(Protocol):
         """What is taken from where, and what is recounted, inferred or left out."""
         ...
 
+    @property
+    def joins_files(self) -> bool:
+        """Whether files must be read together, since a session may be spread over several."""
+        ...
+
     def recognises(self, file: SourceFile) -> bool:
         """Whether the file looks like this format, by content (`file.head`), not by name alone."""
         ...
@@ -217,8 +224,8 @@ class Reader(Protocol):
     ) -> None:
         """Push what all files hold.
 
-        They are in order of name, and come together so that files which belong to one session (a
-        lead and its sub-agents) can be joined.
+        They are in order of name, and come together if the reader `joins_files`, so that those of
+        one session (a lead and its sub-agents) can be joined; else one at a time.
 
         Files with nothing in them are skipped through `builder.skip`; a broken value raises
         `InputError` with the file's name and row.

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lachesis.errors import InputError, printable
+from lachesis.traces.batches import Part, TraceBatches
 from lachesis.traces.builder import TraceBuilder, nothing_remains
 from lachesis.traces.read_watcher import ReadLedger
 from lachesis.traces.readers.atif import AtifReader
@@ -39,7 +40,8 @@ from lachesis.traces.readers.tau import READER as TAU
 from lachesis.traces.readers.tolerance import read_files
 from lachesis.traces.readers.weka import READER as WEKA
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME
-from lachesis.traces.trace import Trace, concat
+from lachesis.traces.trace import Trace
+from lachesis.traces.trace_files import MANIFEST
 from lachesis.traces.validate import validate
 
 #: All readers, in the order in which they are asked; the table, which needs least, comes last.
@@ -66,7 +68,6 @@ READERS: tuple[Reader, ...] = (
     FRONTIER,
     TABLE,
 )
-_MANIFEST = "trace.json"
 #: Of how many files the heads are kept in memory until they are read.
 _HEADS_KEPT = 256
 _ENCODINGS: tuple[tuple[tuple[bytes, ...], str], ...] = (
@@ -104,10 +105,20 @@ def read(
 
     Raises `InputError` for what cannot be read, and where no request remains.
     """
+    return read_batches(paths, format=format, options=options).whole()
+
+
+def read_batches(
+    paths: Sequence[str | Path],
+    *,
+    format: str | None = None,
+    options: ReadOptions | None = None,
+) -> TraceBatches:
+    """What `read` gives, in batches of sessions, which need not fit into memory."""
     options = ReadOptions() if options is None else options
     forced = None if format is None else reader_named(format)
     source = ", ".join(printable(str(path)) for path in paths)
-    builder = TraceBuilder(source=source, tokenizer=options.tokenizer)
+    builder = TraceBuilder(source=source, tokenizer=options.tokenizer, scratch=options.scratch)
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
@@ -143,23 +154,24 @@ def read(
         if files := by_reader.get(reader.name):
             read_files(reader, files, builder, options, found=found)
     options.watcher.all_read()
+    parts: list[Part] = [*saved]
     if builder.holds_requests:
-        trace = concat([*saved, builder.build()], source)
+        parts.append(builder.collect())
     elif saved:
         saved[0].quality.merge(builder.quality)
-        trace = concat(saved, source)
     else:
         raise InputError(nothing_remains(builder.quality), path=source)
+    batches = TraceBatches(parts, source)
     if options.strict:
-        _refuse_repairs(trace, options)
-    return trace
+        _refuse_repairs(batches, options)
+    return batches
 
 
-def _refuse_repairs(trace: Trace, options: ReadOptions) -> None:
+def _refuse_repairs(batches: TraceBatches, options: ReadOptions) -> None:
     tokenised = options.tokenizer != CHARACTERS_PER_TOKEN_NAME
-    repair = trace.quality.first_repair(tokenised=tokenised)
+    repair = batches.quality.first_repair(tokenised=tokenised)
     if repair is not None:
-        raise InputError(f"strict reading allows no repair: {repair}", path=trace.source)
+        raise InputError(f"strict reading allows no repair: {repair}", path=batches.source)
 
 
 def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
@@ -177,9 +189,9 @@ def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
         if not (place.is_dir() or place.is_file()):
             rule = "must be a file or a folder; a pipe or device cannot be read twice"
             raise InputError(rule if place.exists() else "no such file or folder", path=place)
-        if place.is_dir() and not (place / _MANIFEST).is_file():
+        if place.is_dir() and not (place / MANIFEST).is_file():
             if place.suffix == ".trace":
-                raise InputError(f"holds no {_MANIFEST}", path=place)
+                raise InputError(f"holds no {MANIFEST}", path=place)
             yield from ((found, False) for found in _below(place))
         else:
             yield place, True
@@ -193,7 +205,7 @@ def _below(folder: Path) -> Iterator[Path]:
     for entry in entries:
         try:
             is_folder = entry.is_dir()
-            is_trace = is_folder and (entry / _MANIFEST).is_file()
+            is_trace = is_folder and (entry / MANIFEST).is_file()
             is_file = entry.is_file()
         except OSError as fault:
             raise InputError(f"cannot be read: {fault.strerror}", path=entry) from fault
