@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from lachesis.traces.logged import Part, PartKind
 from lachesis.traces.schema import Boundary, SegmentClass
 
@@ -22,8 +24,7 @@ Group = tuple[SegmentClass, int, str | None]
 OUTPUT_KINDS = frozenset({PartKind.ANSWER, PartKind.CALL, PartKind.REASONING})
 
 
-@dataclass(slots=True)
-class Chunk:
+class Chunk(msgspec.Struct):
     """Tokens that were written together. `keys` are its parts' keys; None if not known (yet)."""
 
     tokens: int
@@ -35,8 +36,7 @@ class Chunk:
     closed_after: int = -1
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct):
     """One request's effect: how many chunks it matched, which it wrote, and its output chunk."""
 
     kept: int

@@ -66,10 +66,11 @@ def order_requests(
         else:
             turn_of[handle] = turn_of[spawns[request.agent].spawned_by]
         delays = _delays(handle, requests, edges[handle], before, spawns, recorded_delays)
-        after = sorted(
-            (number_of[edge.request], edge.kind, delay)
-            for edge, delay in zip(edges[handle], delays, strict=True)
-        )
+        after = [
+            (number_of[earlier], kind, delay)
+            for (earlier, kind, _), delay in zip(edges[handle], delays, strict=True)
+        ]
+        after.sort()
         ordered.append(
             OrderedRequest(
                 number,
@@ -114,18 +115,19 @@ def _edges_of(
     lead: Hashable,
 ) -> list[Edge]:
     """Edges of one request, one an earlier request; the explicit ones win over the automatic."""
-    found: dict[int, Edge] = {}
-    for edge in (*request.after, *request.extra_edges):
-        found.setdefault(edge.request, edge)
+    edges = [*request.after, *request.extra_edges]
     if previous >= 0:
         opens = request.opens_turn and request.agent == lead
         kind = EdgeKind.USER if opens else EdgeKind.TOOL
-        found.setdefault(previous, Edge(previous, kind, request.delay_s))
+        edges.append(Edge(previous, kind, request.delay_s))
     elif request.agent != lead:
-        by = spawns[request.agent].spawned_by
-        found.setdefault(by, Edge(by, EdgeKind.SPAWN, request.delay_s))
-    found.pop(index, None)
-    return list(found.values())
+        edges.append(Edge(spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s))
+    if len(edges) > 1:
+        found: dict[int, Edge] = {}
+        for edge in edges:
+            found.setdefault(edge.request, edge)
+        edges = list(found.values())
+    return [edge for edge in edges if edge.request != index]
 
 
 def _topological(
@@ -137,9 +139,7 @@ def _topological(
     quality: Quality,
 ) -> list[int]:
     count = len(requests)
-    if all(edge.request < index for index, of in enumerate(edges) for edge in of) and _in_time(
-        requests
-    ):
+    if _in_log_order(requests, edges):
         return list(range(count))
     waiting = [len(of) for of in edges]
     followers: list[list[int]] = [[] for _ in range(count)]
@@ -182,14 +182,18 @@ def _topological(
     return order
 
 
-def _in_time(requests: Sequence[LoggedRequest]) -> bool:
+def _in_log_order(requests: Sequence[LoggedRequest], edges: list[list[Edge]]) -> bool:
+    """Whether every edge points backwards and start times never fall in the order of the log."""
     latest = float("-inf")
-    for request in requests:
-        if request.start_s is None:
-            continue
-        if request.start_s < latest:
-            return False
-        latest = request.start_s
+    for index, request in enumerate(requests):
+        for edge in edges[index]:
+            if edge.request >= index:
+                return False
+        start_s = request.start_s
+        if start_s is not None:
+            if start_s < latest:
+                return False
+            latest = start_s
     return True
 
 
@@ -219,6 +223,9 @@ def _delays(
     spawns: Mapping[Hashable, LoggedSpawn],
     recorded_delays: bool,
 ) -> list[float | None]:
+    delays = [edge.delay_s for edge in edges]
+    if None not in delays:
+        return delays
     request = requests[handle]
     returned_to_previous = any(
         edge.kind is EdgeKind.RETURN and previous in spawns[requests[edge.request].agent].triggers

@@ -41,7 +41,7 @@ def read_files(
             builder.take_back(mark)
             builder.skip(broken.name, _reason(fault))
             remaining.remove(broken)
-            left_out.add(broken.path.resolve())
+            left_out.add(Path(broken.resolved))
         else:
             return
 
