@@ -22,6 +22,9 @@ UNKNOWN_INPUT: tuple[Hashable, ...] = (object(),)
 #: Group of a chunk: class, a number that keeps same-class groups apart, and a prompt's key.
 Group = tuple[SegmentClass, int, str | None]
 OUTPUT_KINDS = frozenset({PartKind.ANSWER, PartKind.CALL, PartKind.REASONING})
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_PROMPT = SegmentClass.PROMPT
+_LADEN = SegmentClass.LADEN
 
 
 class Chunk(msgspec.Struct):
@@ -75,12 +78,12 @@ class AgentContext:
     @property
     def prompt_chunks(self) -> int:
         """How many of the lowest chunks are the prompt (0 or 1)."""
-        return int(bool(self.stack) and self.stack[0].group[0] is SegmentClass.PROMPT)
+        return int(bool(self.stack) and self.stack[0].group[0] is _PROMPT)
 
     def kept_by_turn(self, turn: int) -> int:
         """How many of the lowest chunks survive the end of the turn before `turn`."""
         for index, chunk in enumerate(self.stack):
-            if chunk.group[0] is SegmentClass.LADEN and chunk.group[1] < turn:
+            if chunk.group[0] is _LADEN and chunk.group[1] < turn:
                 return index
         return len(self.stack)
 

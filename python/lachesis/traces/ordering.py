@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+
+import msgspec
 
 from lachesis.errors import InputError
 from lachesis.traces.logged import Edge, LoggedRequest, LoggedSpawn
@@ -17,9 +18,13 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.schema import EdgeKind, ToolClass
 
 _NO_DELAY_OF_ITS_OWN = {ToolClass.SPAWN}
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_USER = EdgeKind.USER
+_TOOL = EdgeKind.TOOL
+_RETURN = EdgeKind.RETURN
 
 
-class OrderedRequest(NamedTuple):
+class OrderedRequest(msgspec.Struct, frozen=True):
     """A request with its number in the session's order, and its edges to earlier numbers."""
 
     number: int
@@ -118,7 +123,7 @@ def _edges_of(
     edges = [*request.after, *request.extra_edges]
     if previous >= 0:
         opens = request.opens_turn and request.agent == lead
-        kind = EdgeKind.USER if opens else EdgeKind.TOOL
+        kind = _USER if opens else _TOOL
         edges.append(Edge(previous, kind, request.delay_s))
     elif request.agent != lead:
         edges.append(Edge(spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s))
@@ -207,7 +212,7 @@ def _drop_one_return(
         if placed[index]:
             continue
         for position, edge in enumerate(of):
-            if edge.kind is EdgeKind.RETURN and not placed[edge.request]:
+            if edge.kind is _RETURN and not placed[edge.request]:
                 del of[position]
                 followers[edge.request].remove(index)
                 waiting[index] -= 1
@@ -228,7 +233,7 @@ def _delays(
         return delays
     request = requests[handle]
     returned_to_previous = any(
-        edge.kind is EdgeKind.RETURN and previous in spawns[requests[edge.request].agent].triggers
+        edge.kind is _RETURN and previous in spawns[requests[edge.request].agent].triggers
         for edge in edges
         if requests[edge.request].agent in spawns
     )
@@ -250,13 +255,13 @@ def _delay(
 ) -> float | None:
     tools = earlier.tools
     only_spawns = tools is not None and all(tool in _NO_DELAY_OF_ITS_OWN for tool in tools)
-    if kind is EdgeKind.TOOL and took_subagents:
+    if kind is _TOOL and took_subagents:
         # The recorded gap is the sub-agents' run, which the replay plays itself.
         return 0.0 if only_spawns or tools is None else None
     if recorded_delays and request.start_s is not None and earlier.end_s is not None:
         return max(0.0, request.start_s - earlier.end_s)
-    if kind in (EdgeKind.SPAWN, EdgeKind.RETURN):
+    if kind in (EdgeKind.SPAWN, _RETURN):
         return 0.0
-    if kind is EdgeKind.TOOL and only_spawns:
+    if kind is _TOOL and only_spawns:
         return 0.0
     return None

@@ -22,6 +22,10 @@ from lachesis.traces.rows import Rows
 from lachesis.traces.schema import TOKENS_MAX, Boundary, SegmentClass, Status
 from lachesis.traces.stripping import recognise_stripping
 
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_SESSION_END = Boundary.SESSION_END
+_OK = Status.OK
+
 
 class LoggedSession(Protocol):
     """What recovery needs of a session that was pushed."""
@@ -135,7 +139,7 @@ class _Segments:
         key: object
         if prefix_key is not None:
             key = prefix_key
-            closed_by, closed_after = Boundary.SESSION_END, self.last_request
+            closed_by, closed_after = _SESSION_END, self.last_request
         else:
             key = (agent, segment_class, group, closed_by, closed_after)
         segment = self.ids.get(key)
@@ -320,7 +324,7 @@ def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
         if value and not 0 <= value <= TOKENS_MAX:
             rule = "must not be negative" if value < 0 else f"must be at most {TOKENS_MAX}"
             raise broken(field, rule)
-    if request.status is Status.OK and request.output_tokens < 1:
+    if request.status is _OK and request.output_tokens < 1:
         raise broken("output_tokens", "must be at least 1 where the request is ok")
     if request.reasoning_tokens > request.output_tokens:
         raise broken("reasoning_tokens", f"must be at most output_tokens ({request.output_tokens})")

@@ -309,6 +309,12 @@ def finished_task(text: str) -> str | None:
     return task[1].strip()
 
 
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_OK = Status.OK
+_REPORTED = UsageSource.REPORTED
+_RECOUNTED = UsageSource.RECOUNTED
+
+
 def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
     """Give every round its final token counts, and say where they come from.
 
@@ -325,9 +331,9 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
         reported = logged.output_tokens
         placeholder = not (trust_reports or logged.stopped)
         if not reported or (placeholder and reported < PLACEHOLDER_SHARE * weight):
-            known = logged.usage_source is UsageSource.REPORTED and reported is not None
+            known = logged.usage_source is _REPORTED and reported is not None
             if known:
-                logged.usage_source = UsageSource.RECOUNTED
+                logged.usage_source = _RECOUNTED
             elif reported is None:
                 logged.usage_source = UsageSource.INFERRED
             logged.output_tokens = _within_growth(weight, logged, following)
@@ -345,7 +351,7 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
 def _weight(logged: Round) -> int:
     """Weigh an output; a call that ended before its first token has none."""
     content = logged.visible_tokens + logged.reasoning_tokens
-    if logged.status is not Status.OK and not content:
+    if logged.status is not _OK and not content:
         return 0
     return max(1, round(content + TOKENS_PER_OUTPUT))
 

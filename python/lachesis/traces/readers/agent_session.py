@@ -33,6 +33,13 @@ from lachesis.traces.tool_classes import tool_class
 
 #: Not part of the visible text: it is the prompt itself, or (a result) has no place before it.
 _NOT_VISIBLE: Final = frozenset({InputKind.RESULT, InputKind.SYSTEM})
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_PROMPT = InputKind.PROMPT
+_COMMAND = InputKind.COMMAND
+_RESULT = InputKind.RESULT
+_SUMMARY = InputKind.SUMMARY
+_OK = Status.OK
+_RECOUNTED = UsageSource.RECOUNTED
 
 
 class _Pusher:
@@ -54,6 +61,7 @@ class _Pusher:
         self.spawns = {log.agent: spawns[log.agent] for log in family[1:] if log.agent in spawns}
         self.version = next((log.version for log in family if log.version), "unknown")
         self.meter = meter
+        self.recount = recount_name(meter)
         self.handles: dict[tuple[int, int], int] = {}
         self.handle_of_round: dict[int, int] = {}
         self.next_index = {id(log): 0 for log in family}
@@ -156,8 +164,8 @@ class _Pusher:
                 self._spawn(log, spawn, by)
             elif by is not None:
                 self.session.resume(agent, resumed_by=by)
-        if logged.has(InputKind.SUMMARY) and before is not None and not before.compacts:
-            summary = sum(g.tokens for g in logged.inputs if g.kind is InputKind.SUMMARY)
+        if logged.has(_SUMMARY) and before is not None and not before.compacts:
+            summary = sum(g.tokens for g in logged.inputs if g.kind is _SUMMARY)
             self.builder.fill(
                 "compaction request", "not in the log; the summary's text stands for it"
             )
@@ -199,9 +207,9 @@ class _Pusher:
             self.builder.fill("prompt_tokens", how)
         kind = "lead" if log is self.root else log.agent_type or "sub-agent"
         # The log's word alone is not enough: an input that holds everything was not rewound.
-        shrank = logged.rewinds and inputs < held and not logged.has(InputKind.SUMMARY)
-        if logged.usage_source is UsageSource.RECOUNTED:
-            self.builder.fill("output_tokens", recount_name(self.meter))
+        shrank = logged.rewinds and inputs < held and not logged.has(_SUMMARY)
+        if logged.usage_source is _RECOUNTED:
+            self.builder.fill("output_tokens", self.recount)
         return self.session.request(
             agent=agent,
             opens_turn=log is self.root and _opens_turn(logged),
@@ -210,9 +218,9 @@ class _Pusher:
             prefix_key=f"{self.session.harness} {log.prompt_key or self.version} {kind}"
             if prompt_tokens
             else None,
-            output_tokens=max(logged.output_tokens or 0, int(logged.status is Status.OK)),
+            output_tokens=max(logged.output_tokens or 0, int(logged.status is _OK)),
             reasoning_tokens=round(logged.reasoning_tokens),
-            observations=[given.kind for given in logged.inputs].count(InputKind.RESULT),
+            observations=[given.kind for given in logged.inputs].count(_RESULT),
             tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
             status=logged.status,
             model=logged.model,
@@ -251,12 +259,13 @@ def _prompt_tokens(logged: Round, inputs: int) -> tuple[int, str]:
 
 
 def _microseconds(time_s: float | None) -> float | None:
-    return None if time_s is None else round(time_s, 6)
+    # Much faster than `round(time_s, 6)`, which goes by way of the number's digits.
+    return None if time_s is None else round(time_s * 1e6) / 1e6
 
 
 def _opens_turn(logged: Round) -> bool:
     # A compaction's instruction is a user message too, but nobody typed it.
-    typed = logged.has(InputKind.PROMPT) or logged.has(InputKind.COMMAND)
+    typed = logged.has(_PROMPT) or logged.has(_COMMAND)
     return typed and not logged.compacts
 
 
@@ -277,7 +286,7 @@ def _delay_s(logged: Round, before: Round, replayed: set[str | None]) -> float |
     for given in logged.inputs:
         if given.tool_use_id not in replayed:
             waited += 1
-            typed = typed or given.kind is not InputKind.RESULT
+            typed = typed or given.kind is not _RESULT
             if given.time_s is not None:
                 known.append(given.time_s)
     if not waited:
@@ -300,7 +309,7 @@ def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workloa
             workload=workload,
             harness=logs.harness,
             source=root.name,
-            starts_midway=root.starts_midway or root.rounds[0].has(InputKind.SUMMARY),
+            starts_midway=root.starts_midway or root.rounds[0].has(_SUMMARY),
             ends_open=bool(root.rounds[-1].tool_uses) and not root.finished,
             orphan=orphan,
         )

@@ -42,6 +42,8 @@ from lachesis.traces.readers.subagent_links import SubagentLinks, needs_result, 
 LEAD_LOG: Final = ""
 _JOINT: Final = "\n\n"  # between the blocks of a message
 SYNTHETIC_MODEL: Final = "<synthetic>"
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_RESULT = InputKind.RESULT
 
 
 @dataclass(slots=True)
@@ -287,7 +289,7 @@ class Transcript:
     def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
         identity = block.tool_use_id
         tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
-        given = LoggedInput(InputKind.RESULT, time_s, tokens, identity)
+        given = LoggedInput(_RESULT, time_s, tokens, identity)
         use = thread.tools.get(identity) if identity else None
         if use is not None and needs_result(use):
             self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
