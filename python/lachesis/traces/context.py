@@ -63,6 +63,8 @@ class AgentContext:
     def cut(self, kept: int, boundary: Boundary, closed_after: int) -> list[Chunk]:
         """Kill everything above the lowest `kept` chunks; returns the dead, lowest first."""
         dead = self.stack[kept:]
+        if not dead:
+            return dead
         for chunk in dead:
             chunk.closed_by = boundary
             chunk.closed_after = closed_after

@@ -123,8 +123,9 @@ def _edges_of(
     edges = [*request.after, *request.extra_edges]
     if previous >= 0:
         opens = request.opens_turn and request.agent == lead
-        kind = _USER if opens else _TOOL
-        edges.append(Edge(previous, kind, request.delay_s))
+        edges.append(Edge(previous, _USER if opens else _TOOL, request.delay_s))
+        if len(edges) == 1:
+            return edges
     elif request.agent != lead:
         edges.append(Edge(spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s))
     if len(edges) > 1:

@@ -102,19 +102,14 @@ def recover_session(
     segments = _Segments(session.name, rows, last)
     stacks = {agent: _Stack(number, segments) for agent, number in number_of_agent.items()}
     output_segments = [
-        stacks[request.agent].play(step, number)
-        for number, (request, step) in enumerate(zip(requests, steps, strict=True))
+        stacks[request.agent].play(step) for request, step in zip(requests, steps, strict=True)
     ]
     agents = [number_of_agent[request.agent] for request in requests]
     _append_requests(rows, session.name, requests, ordered, agents, output_segments)
-    rows.spans["session"].extend([session.name] * len(segments.spans))
-    for name, values in zip(_SPAN, zip(*segments.spans, strict=True), strict=False):
-        rows.spans[name].extend(values)
+    _append_spans(rows, session.name, segments)
     _append_spawns(rows, session, ordered, number_of_agent, quality)
 
 
-#: Columns of the spans, behind that of the session.
-_SPAN = ("request", "position", "segment", "tokens", "written")
 #: Columns of the requests that are as the log has them. Members of enums go in as the strings that
 #: they are: to ask each for its value would take as long as making the column.
 _AS_LOGGED = ("model", "status", "output_tokens", "reasoning_tokens", "observations",
@@ -130,7 +125,8 @@ class _Segments:
         self.last_request = last_request
         self.ids: dict[object, int] = {}
         self.shared_written: set[int] = set()
-        self.spans: list[tuple[int, int, int, int, bool]] = []  # columns of `_SPAN`
+        self.spans: list[tuple[int, int, bool]] = []  # segment, tokens and whether written
+        self.span_counts: list[int] = []  # of each request
 
     def of(self, chunk: Chunk, agent: int) -> int:
         """The chunk's segment; a prompt with a key is one segment for the whole session."""
@@ -170,8 +166,8 @@ class _Stack:
         self.chunks: list[tuple[int, int]] = []
         self.runs: list[list[int]] = []
 
-    def play(self, step: Step, number: int) -> int:
-        """Append the spans of request `number`; returns the segment of its output."""
+    def play(self, step: Step) -> int:
+        """Append the spans of the next request; returns the segment of its output."""
         segments = self.segments
         while len(self.chunks) > step.kept:
             self._pop()
@@ -191,7 +187,8 @@ class _Stack:
                 spans[-1] = (segment, spans[-1][1] + tokens, True)
             else:
                 spans.append((segment, tokens, True))
-        segments.spans += [(number, position, *span) for position, span in enumerate(spans)]
+        segments.spans += spans
+        segments.span_counts.append(len(spans))
         output_segment = segments.of(step.output, self.agent)
         self._push(output_segment, step.output.tokens)
         return output_segment
@@ -249,6 +246,18 @@ def _append_requests(
         rows.after_offsets.append(len(rows.after_request))
         rows.tools.extend(request.tools or ())
         rows.tools_offsets.append(len(rows.tools))
+
+
+def _append_spans(rows: Rows, session: str, segments: _Segments) -> None:
+    columns = rows.spans
+    columns["session"].extend([session] * len(segments.spans))
+    for number, count in enumerate(segments.span_counts):
+        columns["request"].extend([number] * count)
+        columns["position"].extend(range(count))
+    for name, values in zip(
+        ("segment", "tokens", "written"), zip(*segments.spans, strict=True), strict=False
+    ):
+        columns[name].extend(values)
 
 
 def _append_spawns(
