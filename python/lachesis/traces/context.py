@@ -27,7 +27,7 @@ _PROMPT = SegmentClass.PROMPT
 _LADEN = SegmentClass.LADEN
 
 
-class Chunk(msgspec.Struct):
+class Chunk(msgspec.Struct, gc=False):
     """Tokens that were written together. `keys` are its parts' keys; None if not known (yet)."""
 
     tokens: int
@@ -39,7 +39,7 @@ class Chunk(msgspec.Struct):
     closed_after: int = -1
 
 
-class Step(msgspec.Struct):
+class Step(msgspec.Struct, gc=False):
     """One request's effect: how many chunks it matched, which it wrote, and its output chunk."""
 
     kept: int

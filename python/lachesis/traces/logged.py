@@ -66,7 +66,7 @@ def content_key(text: str, kind: str = "") -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-class LoggedRequest(msgspec.Struct):
+class LoggedRequest(msgspec.Struct, gc=False):
     """One provider call as the log has it. Made by `SessionBuilder.request`; see there."""
 
     agent: Hashable

@@ -24,7 +24,7 @@ _TOOL = EdgeKind.TOOL
 _RETURN = EdgeKind.RETURN
 
 
-class OrderedRequest(msgspec.Struct, frozen=True):
+class OrderedRequest(msgspec.Struct, frozen=True, gc=False):
     """A request with its number in the session's order, and its edges to earlier numbers."""
 
     number: int

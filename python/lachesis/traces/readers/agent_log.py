@@ -85,7 +85,10 @@ class InputKind(Enum):
 _INSTRUCTIONS: Final = frozenset({InputKind.PROMPT, InputKind.COMMAND, InputKind.NOTIFICATION})
 
 
-class LoggedInput(msgspec.Struct):
+# Without the garbage collector (`gc=False`): there are many of these, and they form no circles.
+
+
+class LoggedInput(msgspec.Struct, gc=False):
     """Something appended to the context. `returns_agent`: the sub-agent whose result it brings."""
 
     kind: InputKind
@@ -95,7 +98,7 @@ class LoggedInput(msgspec.Struct):
     returns_agent: str | None = None
 
 
-class SpawnCall(msgspec.Struct):
+class SpawnCall(msgspec.Struct, gc=False):
     """The arguments of a call that starts (or resumes) a sub-agent."""
 
     prompt: str = ""
@@ -106,7 +109,7 @@ class SpawnCall(msgspec.Struct):
     resumes: str | None = None
 
 
-class ToolUse(msgspec.Struct):
+class ToolUse(msgspec.Struct, gc=False):
     """A tool call of an output; `by_harness`: not called by it, but started after it."""
 
     id: str
@@ -115,7 +118,7 @@ class ToolUse(msgspec.Struct):
     by_harness: bool = False
 
 
-class Round(msgspec.Struct):
+class Round(msgspec.Struct, gc=False):
     """One provider call and what was appended before it.
 
     `first_s` and `last_s` are the times of the first and the last logged block; `input_tokens`
