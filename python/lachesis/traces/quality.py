@@ -35,7 +35,10 @@ class Quality:
 
     def fill(self, field_name: str, how: str, count: int = 1) -> None:
         """Count `count` values of `field_name` filled in by `how`."""
-        self.filled.setdefault(field_name, Counter())[how] += count
+        ways = self.filled.get(field_name)
+        if ways is None:
+            ways = self.filled[field_name] = Counter()
+        ways[how] += count
 
     def merge(self, other: Quality) -> None:
         """Add the counts of `other`."""

@@ -9,8 +9,10 @@ repaired is an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lachesis.errors import InputError, printable
 from lachesis.traces.batches import Part, TraceBatches
@@ -68,8 +70,8 @@ READERS: tuple[Reader, ...] = (
     FRONTIER,
     TABLE,
 )
-#: Of how many files the heads are kept in memory until they are read.
-_HEADS_KEPT = 256
+#: How much of the files' heads is kept in memory until the files are read.
+_HEADS_KEPT_BYTES = 16 << 20
 _ENCODINGS: tuple[tuple[tuple[bytes, ...], str], ...] = (
     ((b"\xff\xfe", b"\xfe\xff"), "is text in UTF-16; convert it to UTF-8"),
     ((b"\x1f\x8b",), "is compressed by gzip; its name must end in .gz"),
@@ -122,10 +124,10 @@ def read_batches(
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
-    seen: set[Path] = set()
+    seen: set[str] = set()
     ledger = ReadLedger(options.watcher)
-    for place, named in _search(paths):
-        resolved = place.resolve()
+    heads_bytes = 0
+    for place, resolved, named in _search(paths):
         if resolved in seen:
             builder.skip(printable(str(place)), "was given before")
             continue
@@ -145,8 +147,9 @@ def read_batches(
         if reader is None:
             builder.skip(file.name, _encoding(file) or _unknown(forced))
         else:
-            head = file.kept_head if len(seen) <= _HEADS_KEPT else None
-            file = SourceFile(file.path, file.name, head, ledger)
+            heads_bytes += len(file.head)
+            head = file.head if heads_bytes <= _HEADS_KEPT_BYTES else None
+            file = SourceFile(place, file.name, head, ledger, resolved)
             ledger.expect(file.path, file.path.stat().st_size)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
@@ -174,8 +177,16 @@ def _refuse_repairs(batches: TraceBatches, options: ReadOptions) -> None:
         raise InputError(f"strict reading allows no repair: {repair}", path=batches.source)
 
 
-def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
-    """Files and saved traces, each with whether the user named it, in order of path."""
+class _Found(NamedTuple):
+    """A file or a saved trace, where its path leads to, and whether the user named it."""
+
+    place: Path
+    resolved: str
+    named: bool
+
+
+def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
+    """Files and saved traces in order of path."""
     for path in paths:
         place = Path(path)
         try:
@@ -192,27 +203,33 @@ def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
         if place.is_dir() and not (place / MANIFEST).is_file():
             if place.suffix == ".trace":
                 raise InputError(f"holds no {MANIFEST}", path=place)
-            yield from ((found, False) for found in _below(place))
+            yield from _below(place, os.path.realpath(place))
         else:
-            yield place, True
+            yield _Found(place, os.path.realpath(place), named=True)
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _below(folder: Path, resolved: str) -> Iterator[_Found]:
+    # The folder's listing tells files from folders, and what is no link needs no resolving: of
+    # folders with thousands of files, system calls for each would be a large part of the reading.
     try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        with os.scandir(resolved) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
+        place = folder / entry.name
+        is_link = entry.is_symlink()
+        kind = place if is_link else entry
         try:
-            is_folder = entry.is_dir()
-            is_trace = is_folder and (entry / MANIFEST).is_file()
-            is_file = entry.is_file()
+            is_folder = kind.is_dir()
+            is_trace = is_folder and (place / MANIFEST).is_file()
+            is_file = kind.is_file()
         except OSError as fault:
-            raise InputError(f"cannot be read: {fault.strerror}", path=entry) from fault
+            raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
         if is_trace or is_file:
-            yield entry
-        elif is_folder and not entry.is_symlink():  # a link may lead back up
-            yield from _below(entry)
+            yield _Found(place, os.path.realpath(place) if is_link else entry.path, named=False)
+        elif is_folder and not is_link:  # a link may lead back up
+            yield from _below(place, entry.path)
 
 
 def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
@@ -71,7 +72,7 @@ class _Together:
 
     def _leave_out(self, faults: Sequence[InputError]) -> None:
         broken = {str(fault.path): fault for fault in faults}
-        gone = [self.remaining.pop(name).path.resolve() for name in broken]
+        gone = [Path(self.remaining.pop(name).resolved) for name in broken]
         for name, fault in broken.items():
             self.builder.skip(name, _reason(fault))
         self.options = replace(self.options, left_out=self.options.left_out.union(gone))
