@@ -3,6 +3,7 @@
 use crate::kv::extent::Extent;
 use crate::kv::memory::Memory;
 use crate::kv::segment::SegmentId;
+use crate::kv::source::source;
 use crate::units::{PerTier, Tier};
 
 impl Memory {
@@ -53,19 +54,14 @@ impl Memory {
     #[inline]
     pub fn draw_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
         let memory = &mut self.gpus[usize::from(gpu)];
-        if memory.free[target] > 0 {
-            let blocks = most.min(memory.free[target]);
-            memory.free[target] -= blocks;
-            self.free[target] -= u64::from(blocks);
-            return Some(Extent { tier: target, blocks });
-        }
-        let other = target.other();
-        if self.falls_back && memory.free[other] > 0 {
-            let blocks = most.min(memory.free[other]);
-            memory.free[other] -= blocks;
-            self.free[other] -= u64::from(blocks);
-            self.fallbacks += u64::from(blocks);
-            return Some(Extent { tier: other, blocks });
+        if let Some(tier) = source(target, self.falls_back, memory.free) {
+            let blocks = most.min(memory.free[tier]);
+            memory.free[tier] -= blocks;
+            self.free[tier] -= u64::from(blocks);
+            if tier != target {
+                self.fallbacks += u64::from(blocks);
+            }
+            return Some(Extent { tier, blocks });
         }
         let extent = self.reclaim_run(gpu, target, most)?;
         // A reclaimed block returns to its list and is drawn from there at once.
@@ -87,17 +83,17 @@ impl Memory {
         }
         let extent = self.extents.pop(&mut segment.stack, most)?;
         if let Some(book) = &mut self.book {
-            book.popped(gpu, id, segment.class, extent);
+            book.popped(gpu, id, segment.class(), extent);
         }
         segment.blocks[extent.tier] -= extent.blocks;
-        self.held[(segment.class, extent.tier)] -= u64::from(extent.blocks);
+        self.held[(segment.class(), extent.tier)] -= u64::from(extent.blocks);
         list.blocks[extent.tier] -= u64::from(extent.blocks);
         self.reclaimed += u64::from(extent.blocks);
         let held = segment.held();
         if held == 0 {
             segment.resident = 0;
             self.emptied(gpu, id);
-        } else if !segment.closed {
+        } else if segment.life.is_live() {
             segment.resident = segment.resident.min(held * self.block_tokens);
         }
         Some(extent)
@@ -106,8 +102,8 @@ impl Memory {
     /// The last block of a listed segment has been taken.
     fn emptied(&mut self, gpu: u16, id: SegmentId) {
         self.gpus[usize::from(gpu)].reclaim.remove(&mut self.segments, id);
-        if self.segments[id.index()].closed {
-            self.vacant.push_back(id);
+        if self.segments[id.index()].life.emptied() {
+            self.segments.vacate(id.0);
         }
     }
 }
