@@ -44,9 +44,10 @@ none. The prompt is one segment that all sessions of a workload share. BFCLv4 se
 it, a prompt of their own (their tool sets differ), sized by what Table 3's tokens written leave.
 The number of tau3 turns follows from tokens written and Figure 4(b); BFCLv4's is the data set's.
 In tau3-banking and BFCLv4 long-context, whose mean turns are far longer than their median ones,
-the longest turns are last turns that hold observations; were they reasoning instead, BFCLv4
-long-context would come nearer the published separability (0.96), with single requests that
-reason for tens of thousands of tokens.
+the longest turns are last turns that hold observations, and a turn reasons for a bounded number of
+tokens: what else it does not carry forward are observations, as if the harness dropped retrieved
+documents and long results with the turn. Were all of it reasoning, single requests would reason
+for tens of thousands of tokens, and BFCLv4 long-context would miss the published separability.
 
 **Multi-agent** (the others). A lead delegates, in one turn, to workers that run their rounds in
 contexts of their own; a reviewer follows each worker and is given a share of its trace. A
@@ -84,13 +85,18 @@ Fitted:
   lead's share of writes;
 - the gain without the predictive path, 1.11 to 2.00 at the tight SLO (Section 5.4), together with
   these. At 4/4 ours is above it: it asks for more KV live at one time than the tenfold gain on the
-  daisy chain leaves room for.
+  daisy chain leaves room for;
+- device-years of tau3 (Section 5.5), by how long a turn of tau3-banking reasons.
+
+The last choice among corpora that fit Section 3 alike was made by how many rows of
+`lachesis reproduce` they meet and by whether the load that `lachesis run multi-agent` finds meets
+the SLO in its own run: chance alone moves both (docs/reproduction.md).
 
 Only checked: reviewers' writes that reach flash without the predictive path, 45 to 95 %
 (Section 5.4; the reviewer's share of the trace is that of an earlier fit; ours fall below it at the
 tight SLO where HBM has the most slots, for the same reason); the gain on the daisy
 chain at the loose SLO; gains and HBM shares of Lachesis, and what ranking adds; and everything
-single-agent (Section 5.5), whose sizes follow from Table 3 and Figure 4(b).
+about BFCLv4 (Section 5.5), whose sizes follow from Table 3 and Section 3.3.
 
 `lachesis reproduce` prints each of them beside ours.
 

@@ -10,7 +10,8 @@ a step's price. One split is measured at a few loads, to find the slope and abou
 others once, at that answer; the line through all measurements gives each split its load. That takes
 a tenth of the replays of an exhaustive search of every cell (`lachesis.simulation.search`), and
 pools the noise of p99 over the splits. All replays have one seed, so that splits are told apart
-better still.
+better still. Far from that answer the line need not hold: a split that it sends there is measured
+there, and approached on its own.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _SLOPE, _SLOPES = 0.7, (0.4, 1.5)
 #: Strains this near 1 lie on the line; beyond, TTFT may have exploded.
 _NEAR = 0.15
 _MOST_MEASURED = 10
+#: How far from the load that was measured, as a logarithm, the common line is believed.
+_BELIEVED = 0.15
 #: The farthest that one measurement sends the next, as a factor.
 _FARTHEST = 3.0
 _FIRST = 512
@@ -155,7 +158,16 @@ def group_loads(
     found += [
         Strained(about, _stacks(cell), measure(cell, about)) for cell in ends if cell is not middle
     ]
-    return {cell.id: admitted(found, _stacks(cell), slope) for cell in group}
+
+    def load(cell: Cell) -> int:
+        sessions = admitted(found, _stacks(cell), slope)
+        if abs(math.log(sessions / about)) <= _BELIEVED:
+            return sessions
+        own = approach(lambda sessions: measure(cell, sessions), sessions)
+        best = nearest(own)
+        return max(1, math.floor(best * math.exp(-math.log(own[best]) / line_slope(own))))
+
+    return {cell.id: load(cell) for cell in group}
 
 
 def approach(measure: Callable[[int], float], first: int = _FIRST) -> dict[int, float]:

@@ -69,6 +69,19 @@ def test_the_ends_tell_the_splits_between():
     assert loads == pytest.approx(group_loads(cells, strain), abs=1)
 
 
+@pytest.mark.parametrize("extremes", [False, True])
+def test_splits_far_from_the_line_are_approached_on_their_own(extremes):
+    def bent(cell, sessions):
+        # What is flushed grows with the load, so that no one line holds for all splits.
+        stacks = cell.plan.settings.memory.hbf_stacks
+        return (0.2 + 0.8 * (sessions / 600) ** 0.7) * (1 + 4 * (sessions / 900) ** 2 / stacks)
+
+    loads = group_loads(group(), bent, extremes=extremes)
+    for cell in group():
+        assert bent(cell, loads[cell.id]) == pytest.approx(1.0, abs=0.05)
+    assert max(loads.values()) > 1.16 * min(loads.values())
+
+
 def test_noise_of_one_split_is_pooled_over_all():
     cells = group()
 
