@@ -183,14 +183,19 @@ impl ExtentSlab {
     /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
     #[inline]
     pub fn pop(&mut self, stack: &mut ExtentStack, most: u32) -> Option<Extent> {
-        let present = stack.top()?;
-        if present.blocks > most {
+        stack.top().map(|top| self.take(stack, top, most))
+    }
+
+    /// Takes up to `most` blocks off `top`, the stack's top run.
+    #[inline]
+    pub(super) fn take(&mut self, stack: &mut ExtentStack, top: Extent, most: u32) -> Extent {
+        if top.blocks > most {
             stack.top.0 -= most;
-            return Some(Extent { tier: present.tier, blocks: most });
+            return Extent { tier: top.tier, blocks: most };
         }
         if stack.node == NO_NODE {
             stack.top = Packed::default();
-            return Some(present);
+            return top;
         }
         let node = &mut self.nodes[index(stack.node)];
         node.count -= 1;
@@ -200,8 +205,15 @@ impl ExtentSlab {
             let below = std::mem::replace(&mut node.below, NO_NODE);
             let emptied = std::mem::replace(&mut stack.node, below);
             self.release(emptied);
+            self.fetch_top(*stack);
         }
-        Some(present)
+        top
+    }
+
+    /// Reads ahead the node below a stack's top run.
+    #[inline]
+    pub(super) fn fetch_top(&self, stack: ExtentStack) {
+        std::hint::black_box(self.nodes.get(index(stack.node)).map(|node| node.count));
     }
 
     /// Empties a stack, however many runs it has.
