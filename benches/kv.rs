@@ -1,7 +1,7 @@
 //! Benchmarks of blocks: drawing and freeing in runs and one by one.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use lachesis_core::kv::{BlockPool, Memory};
+use lachesis_core::kv::{BlockPool, Fate, Memory};
 use lachesis_core::units::{PerTier, SegmentClass, Tier};
 
 const BLOCKS: u32 = 1 << 20;
@@ -15,7 +15,7 @@ fn extents(criterion: &mut Criterion) {
         bench.iter(|| {
             let id = memory.open(0, SegmentClass::Worker, Tier::Hbm);
             memory.append(id, 256 * 16, |_, _| {}).expect("there is room");
-            memory.free(id)
+            memory.end(id, Fate::Free);
         });
     });
     group.finish();

@@ -25,6 +25,7 @@ def row(**values: Any) -> dict[str, Any]:
         "load_sessions_per_s": None, "admitted_sessions": None, "policy": "lachesis",
         "warranty_years": 5.0, "gain_over_hbm_first": None, "seed": 1,
         "tpot_p99_s": 0.05, "ttft_p99_s": 1.0, "notes": [], "warnings": [], "overrides": [],
+        "status": "measured", "reason": None, "batches": 20,
     }  # fmt: skip
     years = values.pop("years", (6.0, 5.9, 6.1))
     ends = ("hbf_lifetime_years", "hbf_lifetime_years_low", "hbf_lifetime_years_high")

@@ -356,9 +356,10 @@ def replay(
 ) -> dict[str, Any]:
     """Replay a workload; `observe` hears simulated seconds, requests ended and the share done.
 
-    `journal` has `flash` (whether writes and trims of flash are told), `window_s` (from when to
-    when requests, instants and steps are told, or None) and `deliver`, which is called with a dict
-    of columns for each of `flash`, `slices`, `instants` and `steps`. It changes no result.
+    `journal` has `flash` (whether writes and trims of flash are told), `segments` (whether events
+    of segments are), `window_s` (from when to when requests, instants and steps are told, or None)
+    and `deliver`, which is called with a dict of columns for each of `flash`, `segments`, `slices`,
+    `instants` and `steps`. It changes no result.
     """
 
 def tool_delay_ps(

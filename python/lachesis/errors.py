@@ -99,7 +99,14 @@ class InputError(LachesisError):
         """The same error with a file name, where none was known when it was raised."""
         if self.path is not None:
             return self
-        return InputError(self.rule, path=path, row=self.row, field=self.field, value=self.value)
+        return type(self)(self.rule, path=path, row=self.row, field=self.field, value=self.value)
+
+
+class InfeasibleError(InputError):
+    """What is asked for is well formed, and cannot be run: it does not fit the memory, say.
+
+    No value is wrong in itself, so that a sweep notes such a combination and runs the others.
+    """
 
 
 class InternalError(LachesisError):

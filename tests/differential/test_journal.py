@@ -33,7 +33,7 @@ def replay(
 
     loaded = _engine.Workload(**engine.columns(workload))
     settings = engine.run_config(workload, config)
-    journal = {"flash": flash, "window_s": window_s, "deliver": deliver}
+    journal = {"flash": flash, "segments": False, "window_s": window_s, "deliver": deliver}
     try:
         outcome = _engine.replay(
             loaded, settings, engine.run_policy(config), engine.DRAINED, None, journal

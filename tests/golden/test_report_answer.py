@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lachesis.report.html.page import report_page
-from lachesis.results.results_directory import Results
+from lachesis.results.results_directory import StoredResults
 from report_rows import LOOSE, row
 
 GOLDEN = Path(__file__).with_name("report_answer.html")
@@ -27,6 +27,6 @@ def test_the_answer_reads_as_it_was_looked_at() -> None:
         row(admitted_sessions=100, load_sessions=100, years=(4.0, 3.9, 4.1),
             gain_over_hbm_first=2.0, meets_slo=False, tpot_p99_s=0.101, **LOOSE),
     ]  # fmt: skip
-    page = report_page(Results(pa.Table.from_pylist(rows), {"version": "1"}), title="golden")
+    page = report_page(StoredResults(pa.Table.from_pylist(rows), {"version": "1"}), title="golden")
     (answer,) = re.findall(r'<section id="answer".*?</section>\n', page, flags=re.DOTALL)
     assert answer == GOLDEN.read_text("utf-8")

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from lachesis.questions import answer_schema
 from lachesis.questions.boundary import last_passing
 
 QUICK = ("--turnovers", "2", "--precision", "20%")
@@ -13,7 +15,9 @@ QUICK = ("--turnovers", "2", "--precision", "20%")
 def asked(lachesis_here, *words):
     ended = lachesis_here("find", *words, *QUICK, "--json", "answer.json")
     assert ended.code == 0, ended.err
-    return json.loads(Path("answer.json").read_text()), " ".join(ended.out.split())
+    answer = json.loads(Path("answer.json").read_text())
+    jsonschema.validate(answer, answer_schema())
+    return answer, " ".join(ended.out.split())
 
 
 def test_the_least_hbm_is_the_first_split_that_lasts(lachesis_here):
@@ -161,6 +165,34 @@ def test_questions_that_are_none_are_refused(lachesis_here, words, said):
     ended = lachesis_here("find", *words)
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_split_that_the_model_does_not_fit_is_left_out_and_said(lachesis_here):
+    answer, said = asked(
+        lachesis_here, "cheapest-split", "tau3-airline", "--load", "4", "--years", "1",
+        "--hbm-price", "100", "--hbf-price", "300", "--policy", "hbm-only", "--policy", "hbf-only",
+        "--set", "hardware.hbf_gb_per_stack=90", "--set", "flash.pe_cycles=10000",
+    )  # fmt: skip
+    # Weights of 125 GB a GPU lie in flash, of which there is one stack at 7/1.
+    assert {run["memory"] for run in answer["infeasible"]} == {"7/1"}
+    assert [run["policy"] for run in answer["infeasible"]] == ["hbm-only", "hbf-only"]
+    assert "2 runs cannot be run, and are left out: memory = 7/1, weights of" in said
+    assert {run["memory"] for run in answer["runs"]} >= {"1/7", "6/2", "8/8*"}
+    assert answer["findings"][1]["found"]["memory"] == "6/2"
+
+
+def test_one_policy_that_a_memory_is_too_small_for_takes_no_other_with_it(lachesis_here):
+    log = [{"session": "b", "turn": 0, "input_tokens": 500_000, "output_tokens": 40}]
+    Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+    answer, said = asked(
+        lachesis_here, "cheapest-split", "log.jsonl", "--load", "2", "--years", "1e-6",
+        "--hbm-price", "300", "--hbf-price", "100", "--policy", "hbm-only", "--policy", "hbf-only",
+    )  # fmt: skip
+    assert ("hbm-only", "1/7") in {
+        (each["policy"], each["memory"]) for each in answer["infeasible"]
+    }
+    assert "needs 31253 KV blocks at once" in said
+    assert {run["memory"] for run in answer["runs"] if run["policy"] == "hbf-only"} >= {"1/7"}
 
 
 def test_the_boundary_of_any_falling_margin_is_found():

@@ -14,6 +14,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 import results_directories
 from lachesis.cli.entry import execute
@@ -274,8 +275,88 @@ def test_everything_works_from_the_keyboard(page: webdriver.Chrome) -> None:
     assert find(page, "#runs-status").text == "0 of 24 runs"
 
 
+def test_arrow_keys_read_the_values_of_every_plot(page: webdriver.Chrome) -> None:
+    for name in ("lifetime", "writes", "timeline", "distribution"):
+        drawing = find(page, f"#plot-{name} .drawing")
+        readout = find(page, f"#plot-{name} .readout")
+        assert readout.get_attribute("role") == "status"
+        assert readout.text == ""
+        page.execute_script("arguments[0].focus()", drawing)
+        assert page.switch_to.active_element == drawing
+        assert readout.text.startswith("Arrow keys")
+        lines = page.execute_script(_LINES, drawing)
+        said = set()
+        for line, points in enumerate(lines):
+            drawing.send_keys(Keys.HOME)
+            for point in range(min(points, 3)):
+                text = wait_for(
+                    page, readout, f"(line {line + 1} of {len(lines)}, point {point + 1} of"
+                )
+                said.add(text)
+                assert any(letter.isdigit() for letter in text.partition(" (line")[0])
+                # The pointer would be shown the same.
+                label = f"#plot-{name} .hoverlayer .nums"
+                shown = texts(page, f"{label} tspan.line") or texts(page, label)
+                assert shown
+                assert all(line in text for line in shown)
+                drawing.send_keys(Keys.ARROW_RIGHT)
+            drawing.send_keys(Keys.END)
+            wait_for(
+                page, readout, f"(line {line + 1} of {len(lines)}, point {points} of {points})"
+            )
+            drawing.send_keys(Keys.ARROW_RIGHT)  # there is no further one
+            drawing.send_keys(Keys.ARROW_DOWN)
+        assert len(said) == sum(min(points, 3) for points in lines)
+        drawing.send_keys(Keys.ESCAPE)
+        assert readout.text.startswith("Arrow keys")
+        page.execute_script("arguments[0].blur()", drawing)
+        assert readout.text == ""
+        assert not page.find_elements("css selector", f"#plot-{name} .hoverlayer .hovertext")
+
+
+#: How many points each line of a drawing has to tell; bars of nothing are none.
+_LINES = """return arguments[0].data.filter((each) => each.hoverinfo !== "skip")
+    .map((each) => each.type === "bar" ? each.x.filter((size) => size !== 0).length
+      : each.y.filter((value) => value !== null).length)
+    .filter((points) => points > 0)"""
+
+
+def wait_for(page: webdriver.Chrome, element: WebElement, words: str) -> str:
+    """The text of an element once it holds the words; Plotly delays labels by some 50 ms."""
+    WebDriverWait(page, 5, poll_frequency=0.03).until(
+        lambda _: words in element.text, f"{words} in {element.text}"
+    )
+    return element.text
+
+
+def test_a_value_that_is_read_is_that_of_the_run(page: webdriver.Chrome) -> None:
+    drawing, readout = find(page, "#plot-lifetime .drawing"), find(page, "#plot-lifetime .readout")
+    page.execute_script("arguments[0].focus()", drawing)
+    drawing.send_keys(Keys.ARROW_RIGHT)
+    text = wait_for(page, readout, "line 1 of 3, point 1 of 2")
+    years = drawn_values(page, "lifetime")[2][0]
+    assert text.startswith(f"hbm-first, memory 2/6, {years:.4g} device-years, 95 %: ")
+    drawing.send_keys(Keys.ARROW_DOWN)
+    assert wait_for(page, readout, "line 2 of 3, point 1 of 2").startswith("hbf-only, memory 2/6")
+    # What is hidden is not read.
+    find(page, '[data-policy="hbf-only"]').click()
+    page.execute_script("arguments[0].focus()", drawing)
+    drawing.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    assert wait_for(page, readout, "line 2 of 2").startswith("lachesis-deterministic")
+
+
+def test_tab_reaches_plots_and_leaves_them(page: webdriver.Chrome) -> None:
+    panels = page.find_elements("css selector", ".drawing")
+    page.execute_script("arguments[0].focus()", panels[0])
+    for panel in panels[1:3]:
+        page.switch_to.active_element.send_keys(Keys.TAB)
+        assert page.switch_to.active_element == panel
+        outline = page.execute_script("return getComputedStyle(arguments[0]).outlineStyle", panel)
+        assert outline == "solid"
+
+
 def test_controls_have_names(page: webdriver.Chrome) -> None:
-    script = """return [...document.querySelectorAll("button, select, input, [role=img]")]
+    script = """return [...document.querySelectorAll("button, select, input, [role=application]")]
         .filter((each) => each.offsetParent !== null
           && !(each.ariaLabel || each.textContent.trim() || each.closest("label")))
         .map((each) => each.outerHTML)"""
@@ -322,7 +403,8 @@ def test_paper_has_light_colours_no_controls_and_plots_that_fit(page: webdriver.
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert background(page) == "rgb(255, 255, 255)"
-        for selector in ("#controls", "#theme", "nav", "#runs-clear", "#runs-table tr.filters"):
+        for selector in ("#controls", "#theme", "nav", "#runs-clear", "#runs-table tr.filters",
+                         "#plot-lifetime .readout", "#plot-lifetime .hoverlayer"):  # fmt: skip
             assert not find(page, selector).is_displayed()
         assert find(page, "#plot-lifetime .shown").text == "Model: qwen3-235b-a22b"
         assert find(page, "#plot-timeline .shown").is_displayed()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lachesis.results.directory import read_manifest, read_runs, read_timelines
+from lachesis.results.directory import read_manifest
+from lachesis.results.results_directory import read_stored_results
 from lachesis.results.rows import run_columns
 
 SPECIFICATION = """
@@ -51,18 +52,18 @@ def test_a_sweep_leaves_a_row_a_run_and_says_what_lives_longest(lachesis_here, s
     assert "16 runs in 8 cells; 8 cells run now" in " ".join(ended.out.split())
     assert "questions in which several policies compete" in " ".join(ended.out.split())
     assert max(len(line) for line in ended.out.splitlines()) <= 80
-    runs = read_runs("out")
+    runs = read_stored_results("out").runs
     assert runs.schema.equals(run_columns())
     assert runs.num_rows == len(set(runs["run"].to_pylist())) == 16
     assert set(runs["overrides"].to_pylist()[0]) == {"turnovers=2.0", "flash.pe_cycles=30000"}
     assert all(gain is not None for gain in runs["gain_over_hbm_first"].to_pylist())
-    timelines = read_timelines("out")
+    timelines = read_stored_results("out").timelines
     assert set(timelines["run"].to_pylist()) == set(runs["run"].to_pylist())
     assert timelines.column_names[:7] == [
         "run", "trace", "model", "memory", "slo", "policy", "seed",
     ]  # fmt: skip
     manifest = read_manifest("out")
-    assert manifest.counts() == {"done": 8, "failed": 0, "pending": 0}
+    assert manifest.counts() == {"done": 8, "infeasible": 0, "failed": 0, "pending": 0}
     assert all(cell.wall_s > 0 for cell in manifest.cells)
     model = manifest.presets["model"]["llama-4-maverick"]["values"]
     assert model["hidden"]["source"]
@@ -128,7 +129,7 @@ def test_interrupted_it_says_how_to_go_on(lachesis_here, long_specification, tmp
     assert counted["done"] == len(list((tmp_path / "out/runs").glob("[0-9]*.parquet")))
     assert counted["pending"] > 0
     assert lachesis_here("sweep", str(long_specification), "-o", "out", "--quiet").code == 0
-    assert read_manifest("out").counts() == {"done": 32, "failed": 0, "pending": 0}
+    assert read_manifest("out").counts() == {"done": 32, "infeasible": 0, "failed": 0, "pending": 0}
 
 
 def test_a_second_sweep_in_the_same_directory_is_refused(
@@ -182,7 +183,7 @@ def test_results_of_something_else_are_refused(lachesis_here, specification, sma
     assert "holds results of version 0.0.1" in ended.err
 
     assert lachesis_here("sweep", "mine.toml", "-o", "out", "--restart", "--quiet").code == 0
-    assert read_runs("out").num_rows == 2
+    assert read_stored_results("out").runs.num_rows == 2
 
 
 def test_a_damaged_file_is_named(lachesis_here, specification):
@@ -216,31 +217,96 @@ def test_nothing_runs_when_a_trace_cannot_be_read(lachesis_here):
     assert not list(Path("out").glob("runs/*"))
 
 
-def test_a_run_that_fails_sinks_no_other(lachesis_here, tmp_path):
+def test_what_cannot_be_run_is_a_row_with_its_reason_and_sinks_no_other(lachesis_here, tmp_path):
     log = [
         {"session": "a", "turn": 0, "input_tokens": 400, "output_tokens": 40},
         {"session": "b", "turn": 0, "input_tokens": 9_000_000, "output_tokens": 40},
     ]
     Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+    # Without flash the weights of the second model do not fit, and flash alone holds nothing; a
+    # session of the log is larger than any HBM.
     Path("spec.toml").write_text(
+        'timeline_interval = "600s"\n'
         '[grid]\ntrace = ["tau3-airline", "log.jsonl"]\nload = 2\nturnovers = 2\n'
-        'policy = ["hbm-only", "hbf-only"]\n'
+        'model = ["llama-4-maverick", "kimi-k2"]\npolicy = ["hbm-only", "hbf-only"]\n'
+        'memory = ["2/6", "8/0"]\n"hardware.hbm_gb_per_stack" = 20\n'
     )
     ended = lachesis_here("sweep", "spec.toml", "-o", "out")
-    assert ended.code == 1
-    assert "1 of 4 runs have no result, the first (hbm-only): log.jsonl: session b" in ended.err
-    runs = read_runs("out").select(["trace", "policy"]).to_pylist()
-    assert [(run["trace"], run["policy"]) for run in runs] == [
-        ("tau3-airline", "hbm-only"), ("tau3-airline", "hbf-only"), ("log.jsonl", "hbf-only"),
-    ]  # fmt: skip
+    assert ended.code == 0, ended.err
+    rows = read_stored_results("out").runs.to_pylist()
+    assert len(rows) == 16
+    found = {
+        (row["trace"], row["model"], row["memory"], row["policy"]): row["reason"]
+        for row in rows
+        if row["status"] == "infeasible"
+    }
+    assert all((row["requests"] is None) == (row["status"] == "infeasible") for row in rows)
+    too_large = found[("log.jsonl", "llama-4-maverick", "2/6", "hbm-only")]
+    assert too_large.startswith("log.jsonl: session b, request 0: needs 562503 KV blocks at once")
+    weights = {
+        reason for (_, model, memory, _), reason in found.items()
+        if (model, memory) == ("kimi-k2", "8/0")
+    }  # fmt: skip
+    assert len(weights) == 1
+    assert "memory = 8/0, weights of kimi-k2 take" in weights.pop()
+    assert len(found) == 9
     manifest = read_manifest("out")
-    assert manifest.counts() == {"done": 1, "failed": 1, "pending": 0}
-    # It is tried again, and what is done is not.
+    counted = manifest.counts()
+    assert counted == {"done": 8 - counted["infeasible"], "infeasible": counted["infeasible"],
+                       "failed": 0, "pending": 0}  # fmt: skip
+    told = [reason for entry in manifest.cells for reason in entry.infeasible.values()]
+    assert sorted(told) == sorted(found.values())
+    said = " ".join(ended.out.split())
+    assert f"{16 - len(found)} runs in 8 cells" in said
+    assert f"{len(found)} runs cannot be run, and are left out: memory = 8/0" in said
+    measured = {row["run"] for row in rows if row["status"] == "measured"}
+    assert set(read_stored_results("out").timelines["run"].to_pylist()) <= measured
+
+    # It is not tried again, and gives the same bytes with other threads.
     before = contents(Path("out"))
-    ended = lachesis_here("sweep", "spec.toml", "-o", "out")
-    assert ended.code == 1
-    assert "1 cell run now" in ended.out
+    again = lachesis_here("sweep", "spec.toml", "-o", "out")
+    assert again.code == 0
+    assert "none run now" in again.out
+    assert read_manifest("out").counts() == counted
     assert contents(Path("out")) == before
+    assert lachesis_here("sweep", "spec.toml", "-o", "out1", "--jobs", "1", "--quiet").code == 0
+    assert contents(Path("out1")) == before
+
+    # The page is about the others, and says so.
+    ended = lachesis_here("report", "out", "-o", "out.html", "--figures", "figures")
+    assert ended.code == 0, ended.err
+    assert f"{len(found)} runs cannot be run, and are left out" in " ".join(ended.out.split())
+    assert "Runs that cannot be run, and why" in Path("out.html").read_text()
+
+
+def test_a_sweep_of_which_nothing_can_be_run_is_refused(lachesis_here):
+    Path("spec.toml").write_text(
+        '[grid]\ntrace = "tau3-airline"\nload = 2\nmodel = "kimi-k2"\nmemory = "8/0"\n'
+        '"hardware.hbm_gb_per_stack" = [10, 20]\n'
+    )
+    ended = lachesis_here("sweep", "spec.toml", "-o", "out")
+    assert ended.code == 2
+    assert "spec.toml: [grid]: memory = 8/0, weights of kimi-k2 take" in ended.err
+    assert not Path("out").exists()
+
+
+def test_a_policy_that_raises_fails_and_is_tried_again(lachesis, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from lachesis.policy import PythonPolicy\n\n\nclass Mine(PythonPolicy):\n"
+        '    """Fails."""\n\n    def segment_opened(self, segment, node):\n'
+        '        raise RuntimeError("no")\n'
+    )
+    (tmp_path / "spec.toml").write_text(
+        '[grid]\ntrace = "tau3-airline"\nload = 2\nturnovers = 2\n'
+        'policy = ["mine:Mine", "hbf-only"]\n'
+    )
+    for told in ("1 cell run now", "1 cell run now"):
+        ended = lachesis("sweep", "spec.toml", "-o", "out", cwd=tmp_path)
+        assert ended.code == 1
+        assert told in " ".join(ended.out.split())
+        assert "1 of 2 runs failed, the first (mine:Mine):" in ended.err
+        assert read_stored_results(tmp_path / "out").runs["policy"].to_pylist() == ["hbf-only"]
+        assert read_manifest(tmp_path / "out").counts()["failed"] == 1
 
 
 def test_a_policy_that_was_rewritten_is_noticed(lachesis, tmp_path):
@@ -272,6 +338,6 @@ def test_searches_that_start_from_a_neighbours_load_change_no_byte(lachesis_here
     for jobs in ("1", "3"):
         assert lachesis_here("sweep", "spec.toml", "-o", f"out{jobs}", "--jobs", jobs).code == 0
     assert contents(Path("out1")) == contents(Path("out3"))
-    admitted = read_runs("out1")["admitted_sessions"].to_pylist()
+    admitted = read_stored_results("out1").runs["admitted_sessions"].to_pylist()
     assert all(sessions > 1 for sessions in admitted)
     assert len(set(admitted)) > 1

@@ -44,7 +44,8 @@ def sweep(
         KeyboardInterrupt: Ctrl-C, or the notebook's stop button; with a directory, what has ended
             is kept.
 
-    Runs that the input does not allow have no row: see `Results.failures`.
+    Combinations that cannot be run have a row that says why (`Results.infeasible`); runs that
+    failed have none (`Results.failures`).
 
     Example:
         >>> import lachesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from rich.progress import (
     BarColumn,
@@ -19,7 +20,9 @@ from rich.progress import (
 from lachesis.cli.terminal import console
 from lachesis.errors import InputError
 from lachesis.quantities import parse_pairs
-from lachesis.traces import ReadOptions, ReadWatcher, Trace, load_tokenizer, open_trace
+from lachesis.traces import ReadOptions, ReadWatcher, Trace, load_tokenizer
+from lachesis.traces.batches import TraceBatches
+from lachesis.traces.opening import open_batches
 
 
 def read_traces(
@@ -32,14 +35,29 @@ def read_traces(
     quiet: bool,
 ) -> Trace:
     """Everything that the arguments name, as one trace; shows how far it is unless `quiet`."""
+    return read_batches(names, format, map, tokenizer=tokenizer, strict=strict, quiet=quiet).whole()
+
+
+def read_batches(
+    names: Sequence[str],
+    format: str | None,
+    map: Sequence[str],
+    *,
+    tokenizer: str | None = None,
+    strict: bool = False,
+    quiet: bool,
+    scratch: Path | None = None,
+) -> TraceBatches:
+    """The same in batches, which need not fit into memory; `scratch` as in `ReadOptions`."""
     if not names:
         raise InputError("name at least one file or folder", field="TRACE")
-    options = ReadOptions(columns=parse_pairs(list(map), "--map", "OURS=THEIRS"), strict=strict)
+    options = ReadOptions(columns=parse_pairs(list(map), "--map", "OURS=THEIRS"), strict=strict,
+                          scratch=scratch)  # fmt: skip
     if tokenizer is not None:
         loaded = load_tokenizer(tokenizer)
         options = replace(options, count_tokens=loaded.count_tokens, tokenizer=loaded.name)
     with reading(quiet=quiet) as watcher:
-        return open_trace(*names, format=format, options=replace(options, watcher=watcher))
+        return open_batches(*names, format=format, options=replace(options, watcher=watcher))
 
 
 class _Display(ReadWatcher):

@@ -14,7 +14,7 @@ from lachesis.report.html.page import write_report
 from lachesis.report.html.words import answer
 from lachesis.results.files import check_apart, check_output
 from lachesis.results.folders import check_folder
-from lachesis.results.results_directory import Results, read_results
+from lachesis.results.results_directory import StoredResults, read_stored_results
 
 
 def execute_report(place: str, *, output: str, figures: str | None, quiet: bool) -> None:
@@ -31,7 +31,9 @@ def execute_report(place: str, *, output: str, figures: str | None, quiet: bool)
         check_folder(figures)
     drawn: list[str] = []
     with waiting("reading the results", quiet=quiet) as say:
-        results = read_results(place)
+        results = read_stored_results(place)
+        if not (results.runs.num_rows or results.comparison):
+            raise InputError("no run is finished yet", path=place)
         say("writing the page")
         write_report(results, output, title=_title(place, results))
         if figures is not None:
@@ -40,19 +42,20 @@ def execute_report(place: str, *, output: str, figures: str | None, quiet: bool)
         _print_end(results, output, figures, drawn)
 
 
-def _title(place: str, results: Results) -> str:
+def _title(place: str, results: StoredResults) -> str:
     """What the sweep calls itself, or the name of the folder or file."""
-    if given := results.manifest.get("title"):
+    if given := results.origin.get("title"):
         return str(given)
     return Path(place).resolve().name.removesuffix(".json") or "results"
 
 
-def _print_end(results: Results, output: str, figures: str | None, drawn: list[str]) -> None:
+def _print_end(results: StoredResults, output: str, figures: str | None, drawn: list[str]) -> None:
     screen = console()
-    runs = results.runs.to_pylist()
+    runs = results.measured.to_pylist()
     told = answer(
-        runs, unfinished=results.unfinished, cells=results.cells, failures=results.failures
-    )
+        runs, unfinished=results.unfinished, cells=results.cells, failures=results.failures,
+        infeasible=results.infeasible.to_pylist(),
+    )  # fmt: skip
     for sentence in told.overview:
         screen.print(Text(sentence))
     size = Path(output).stat().st_size / 1e6

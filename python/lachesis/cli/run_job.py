@@ -17,7 +17,7 @@ from lachesis.report.run_table import print_run
 from lachesis.results import check_output, replaced, run_document, to_json
 from lachesis.results.timeline import check_timeline, write_timeline
 from lachesis.results.trace_events import check_trace_events, write_trace_events
-from lachesis.simulation import DEFAULT_POLICIES, Load, RunOptions, Window, compare
+from lachesis.simulation import DEFAULT_POLICIES, Load, LoadedTrace, RunOptions, Window, compare
 from lachesis.traces.opening import is_path
 
 
@@ -70,7 +70,7 @@ def execute_run(
     if threads is None:
         threads = min(len(os.sched_getaffinity(0)), len(policies))
 
-    trace = read_traces(options.traces, options.format, options.map, quiet=quiet)
+    trace = LoadedTrace(read_traces(options.traces, options.format, options.map, quiet=quiet))
     with run_progress(quiet=quiet) as watcher:
         comparison = compare(trace, plan, policies, load, threads=threads, watcher=watcher)
         corpora = [name for name in dict.fromkeys(options.traces) if not is_path(name)]
@@ -78,7 +78,7 @@ def execute_run(
 
     if trace_events is not None:
         with waiting(f"writing {trace_events}", quiet=quiet):
-            write_trace_events(comparison, window, trace_events)
+            write_trace_events(comparison, window, trace_events, loaded=trace)
     write_json(json, to_json(document))
     if plot is not None:
         with replaced(plot) as scratch:

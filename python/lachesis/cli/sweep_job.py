@@ -10,7 +10,7 @@ from lachesis.cli.sweep_progress import sweep_progress
 from lachesis.cli.terminal import console
 from lachesis.errors import EXIT_INTERNAL, InputError
 from lachesis.report.sweep_summary import print_sweep
-from lachesis.results.directory import read_runs
+from lachesis.results.results_directory import read_stored_results
 from lachesis.sweeps import Execute, Specification, on_threads, sweep
 
 
@@ -23,7 +23,7 @@ def execute_sweep(
     restart: bool,
     quiet: bool,
 ) -> int:
-    """Run, write and print; the exit code says whether every run has a result.
+    """Run, write and print; the exit code says whether a run failed.
 
     Raises:
         InputError: anything in the specification, the traces or the directory that breaks a rule.
@@ -46,12 +46,13 @@ def execute_sweep(
                 )
             raise
     if not quiet:
-        print_sweep(console(), outcome.manifest, read_runs(output), outcome.cells_run)
+        runs = read_stored_results(output).runs
+        print_sweep(console(), outcome.manifest, runs, outcome.cells_run)
     if outcome.failures:
         cell = next(entry for entry in outcome.manifest.cells if entry.failures)
         policy, reason = next(iter(cell.failures.items()))
         sys.stderr.write(
-            f"lachesis: {outcome.failures:,} of {asked.runs:,} runs have no result, the first "
+            f"lachesis: {outcome.failures:,} of {asked.runs:,} runs failed, the first "
             f"({policy}): {reason} (all in {output}/manifest.json)\n"
         )
         return EXIT_INTERNAL

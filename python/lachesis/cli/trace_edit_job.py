@@ -10,6 +10,7 @@ from lachesis.cli.reading import read_traces
 from lachesis.cli.trace_job import check_trace_output, report_trace
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
+from lachesis.traces.batches import TraceSummary
 from lachesis.traces.trace import session_digests
 
 
@@ -49,7 +50,13 @@ def filter_sessions(
     if selection.left_out:
         reasons = [f"{count:,} × {reason}" for reason, count in selection.left_out.items()]
         done += f"; left out: {', '.join(reasons)}"
-    report_trace(kept, json=json, quiet=quiet, done=f"{done}. Wrote {output}.", output=output)
+    report_trace(
+        TraceSummary.of(kept),
+        json=json,
+        quiet=quiet,
+        done=f"{done}. Wrote {output}.",
+        output=output,
+    )
 
 
 def merge(
@@ -78,4 +85,4 @@ def merge(
     if repeated:
         noun = "session has" if repeated == 1 else "sessions have"
         done = f"{repeated:,} {noun} the content of another. {done}"
-    report_trace(trace, json=json, quiet=quiet, done=done, output=output)
+    report_trace(TraceSummary.of(trace), json=json, quiet=quiet, done=done, output=output)

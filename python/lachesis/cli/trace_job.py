@@ -10,15 +10,16 @@ from rich.text import Text
 
 from lachesis import __version__
 from lachesis.cli.json_output import check_json, table_console, write_json
-from lachesis.cli.reading import read_traces
+from lachesis.cli.reading import read_batches
 from lachesis.cli.waiting import waiting
 from lachesis.errors import InputError
 from lachesis.report.run_summary import quality_sentences
 from lachesis.results import to_json
 from lachesis.results.provenance import trace_summary
-from lachesis.traces import Trace
+from lachesis.traces.batches import TraceSummary
 from lachesis.traces.generator import corpora, generate
-from lachesis.traces.redact import redact
+from lachesis.traces.redact import REDACTED, Redaction
+from lachesis.traces.totals import TraceTotals
 
 
 def import_sources(
@@ -40,12 +41,18 @@ def import_sources(
     """
     check_json(json, sources)
     check_trace_output(output)
-    trace = read_traces(sources, format, map, tokenizer=tokenizer, strict=strict, quiet=quiet)
+    batches = read_batches(
+        sources, format, map, tokenizer=tokenizer, strict=strict, quiet=quiet,
+        scratch=Path(output).parent,
+    )  # fmt: skip
     with waiting("writing the trace", quiet=quiet):
         if redacted:
-            trace = redact(trace)
-        trace.save(output)
-    report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+            redaction = Redaction(batches.quality, batches.totals.earliest_s)
+            batches.source, batches.quality = REDACTED, redaction.quality
+            summary = batches.save(output, redaction.tables)
+        else:
+            summary = batches.save(output)
+    report_trace(summary, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
 def check_traces(
@@ -62,8 +69,8 @@ def check_traces(
         InputError: the first rule that is broken.
     """
     check_json(json, traces)
-    trace = read_traces(traces, format, map, quiet=quiet)
-    report_trace(trace, json=json, quiet=quiet, done="Every rule holds.", output=None)
+    summary = read_batches(traces, format, map, quiet=quiet).summary()
+    report_trace(summary, json=json, quiet=quiet, done="Every rule holds.", output=None)
 
 
 def generate_corpus(
@@ -82,7 +89,8 @@ def generate_corpus(
         )
     trace = generate(corpus, seed, scale)
     trace.save(output)
-    report_trace(trace, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
+    summary = TraceSummary.of(trace)
+    report_trace(summary, json=json, quiet=quiet, done=f"Wrote {output}.", output=output)
 
 
 def check_trace_output(output: str) -> None:
@@ -95,19 +103,19 @@ def check_trace_output(output: str) -> None:
 
 
 def report_trace(
-    trace: Trace, *, json: str | None, quiet: bool, done: str, output: str | None
+    summary: TraceSummary, *, json: str | None, quiet: bool, done: str, output: str | None
 ) -> None:
     """Write what a trace holds as JSON where it was asked for, and print it, ending with `done`."""
-    document = {"schema": 1, "version": __version__, "output": output, **trace_summary(trace)}
+    document = {"schema": 1, "version": __version__, "output": output, **trace_summary(summary)}
     write_json(json, to_json(document))
     if quiet:
         return
     screen = table_console(json)
-    screen.print(Text(trace.source))
+    screen.print(Text(summary.source))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column()
     table.add_column(justify="right")
-    for name, count in _counts(trace).items():
+    for name, count in _counts(summary.totals).items():
         table.add_row(name, f"{count:,}")
     screen.print(table)
     screen.print(
@@ -122,16 +130,13 @@ def report_trace(
     screen.print(Text(done))
 
 
-def _counts(trace: Trace) -> dict[str, int]:
-    import pyarrow.compute as pc
-
-    written = trace.spans.filter(trace.spans["written"])
+def _counts(totals: TraceTotals) -> dict[str, int]:
     return {
-        "sessions": len(trace),
-        "requests": trace.requests.num_rows,
-        "segments": trace.segments.num_rows,
-        "spawned agents": trace.spawns.num_rows,
-        "input tokens": int(pc.sum(trace.spans["tokens"]).as_py() or 0),
-        "input tokens written": int(pc.sum(written["tokens"]).as_py() or 0),
-        "output tokens": int(pc.sum(trace.requests["output_tokens"]).as_py() or 0),
+        "sessions": totals.rows["sessions"],
+        "requests": totals.rows["requests"],
+        "segments": totals.rows["segments"],
+        "spawned agents": totals.rows["spawns"],
+        "input tokens": totals.input_tokens,
+        "input tokens written": totals.written_tokens,
+        "output tokens": totals.output_tokens,
     }

@@ -25,7 +25,7 @@ from lachesis.presets.listing import (
     iter_presets,
 )
 from lachesis.presets.loader import preset_names
-from lachesis.presets.memory import MemorySplit, split_names
+from lachesis.presets.memory import MemorySplit, SplitError, split_names
 from lachesis.presets.model import (
     LatentAttention,
     LayerGroup,
@@ -63,6 +63,7 @@ __all__ = [
     "Settings",
     "SloPreset",
     "SparseAttention",
+    "SplitError",
     "ToolMeans",
     "apply_override_file",
     "apply_overrides",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 from lachesis.presets.hardware import HardwarePreset
 from lachesis.presets.memory import MemorySplit
 from lachesis.presets.model import ModelPreset
@@ -60,8 +60,9 @@ def kv_capacity(
         trim_context_tokens: context length at which ``trim`` is exact.
 
     Raises:
-        InputError: the split does not suit the GPU, the weights (or the reserve) do not fit, or
-            no block is left in either tier.
+        InfeasibleError: the split does not suit the GPU, the weights (or the reserve) do not fit,
+            or no block is left in either tier.
+        InputError: a count is below 1, or the memory is larger than can be counted.
 
     Example:
         >>> from lachesis.presets import load_hardware, load_model
@@ -89,7 +90,7 @@ def kv_capacity(
     hbm_kv = hbm_bytes - activation_reserve_bytes - (0 if in_hbf else weights)
     hbf_kv = hbf_bytes - weights if in_hbf else 0
     if hbf_kv < 0:
-        raise InputError(
+        raise InfeasibleError(
             _too_large(model, weights, gpus, "HBF", hbf_bytes), field="memory", value=str(memory)
         )
     if hbm_kv < 0:
@@ -100,11 +101,11 @@ def kv_capacity(
             if in_hbf or room < 0
             else _too_large(model, weights, gpus, "HBM", room)
         )
-        raise InputError(rule, field="memory", value=str(memory))
+        raise InfeasibleError(rule, field="memory", value=str(memory))
     block_bytes = _block_bytes(model, block_tokens, windowed_kv, trim_context_tokens)
     hbm_blocks, hbf_blocks = hbm_kv // block_bytes, hbf_kv // block_bytes
     if hbm_blocks + hbf_blocks == 0:
-        raise InputError(
+        raise InfeasibleError(
             f"weights of {model.name} leave no room for one block of {block_tokens} tokens",
             field="memory",
             value=str(memory),

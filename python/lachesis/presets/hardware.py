@@ -6,10 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lachesis.errors import InputError
 from lachesis.presets.base import Efficiency, NonNegativeFloat, PositiveFloat, PositiveInt, Preset
 from lachesis.presets.loader import load_preset
-from lachesis.presets.memory import MemorySplit
+from lachesis.presets.memory import MemorySplit, SplitError
 from lachesis.presets.sizes import GB, TB
 
 DEFAULT_HARDWARE = "rubin-hbf"
@@ -84,12 +83,11 @@ class HardwarePreset(Preset, frozen=True, kw_only=True):
         """Check that a split fills the slots of this GPU with stacks that it has.
 
         Raises:
-            InputError: the split does not add up to the slots, or needs HBF that is not defined.
+            SplitError: the split does not add up to the slots, or needs HBF that is not defined.
         """
-        if not memory.fits(self.slots):
-            MemorySplit.parse(str(memory), slots=self.slots)
+        memory.check_slots(self.slots)
         if memory.hbf_stacks and not self.has_hbf:
-            raise InputError(
+            raise SplitError(
                 f"{self.name} has no HBF: use {self.slots}/0, or choose a flash preset with a "
                 "stack, or set hardware.hbf_gb_per_stack, hardware.hbf_read_tb_per_s_per_stack "
                 "and hardware.hbf_write_gb_per_s_per_stack",

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 
 DEFAULT_SLOTS = 8
 
@@ -17,6 +17,10 @@ _MEMORY_SOURCE = (
     "Lachesis, arXiv 2610.08378, section 5.2: 1/7, 2/6, 3/5, 4/4 and the daisy chain 8/8*; "
     "other splits by the same rule"
 )
+
+
+class SplitError(InfeasibleError):
+    """A memory split that is well formed and does not suit the GPU: its slots, or its stacks."""
 
 
 class MemorySplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,13 +51,40 @@ class MemorySplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Raises:
             InputError: lists the forms that are valid for this number of slots.
         """
+        split = cls.parse_for_any(text, slots=slots)
+        split.check_slots(slots)
+        return split
+
+    @classmethod
+    def parse_for_any(cls, text: str, *, slots: int = DEFAULT_SLOTS) -> MemorySplit:
+        """Read a split of a GPU with any number of slots.
+
+        Args:
+            text: as for `parse`.
+            slots: of the GPU for which a message lists the valid forms.
+
+        Raises:
+            InputError: it is a split of no GPU.
+
+        Example:
+            >>> str(MemorySplit.parse_for_any("1/4"))
+            '1/4'
+        """
         match = _SPLIT.fullmatch(text.strip())
         if match is not None:
             hbm, hbf, chain = int(match.group(1)), int(match.group(2)), match.group(3) is not None
-            if fits_slots(hbm, hbf, chain, slots):
+            if fits_slots(hbm, hbf, chain, hbm if chain else hbm + hbf):
                 return cls(hbm_stacks=hbm, hbf_stacks=hbf, chain=chain)
-        valid = ", ".join(split_names(slots))
-        raise InputError(f"must be one of {valid} for {slots} slots", field="memory", value=text)
+        raise InputError(_valid(slots), field="memory", value=text)
+
+    def check_slots(self, slots: int) -> None:
+        """Check that the split fills a GPU of so many slots.
+
+        Raises:
+            SplitError: lists those that do.
+        """
+        if not self.fits(slots):
+            raise SplitError(_valid(slots), field="memory", value=str(self))
 
     def __str__(self) -> str:
         return f"{self.hbm_stacks}/{self.hbf_stacks}{'*' if self.chain else ''}"
@@ -85,6 +116,10 @@ def split_names(slots: int = DEFAULT_SLOTS) -> tuple[str, ...]:
         ('1/7', '2/6', '3/5', '4/4', '5/3', '6/2', '7/1', '8/0', '8/8*')
     """
     return (*(f"{h}/{slots - h}" for h in range(1, slots + 1)), f"{slots}/{slots}*")
+
+
+def _valid(slots: int) -> str:
+    return f"must be one of {', '.join(split_names(slots))} for {slots} slots"
 
 
 def memory_source() -> str:

@@ -56,7 +56,9 @@ _WITHOUT_EFFECT = {
 }
 
 
-def apply_overrides(settings: Settings, overrides: Iterable[str]) -> Settings:
+def apply_overrides(
+    settings: Settings, overrides: Iterable[str], *, check: bool = True
+) -> Settings:
     """Settings with some values replaced, each written ``KEY=VALUE``.
 
     Keys are dotted: a part (model, hardware, flash, latency, slo, node), then the field; entries
@@ -65,9 +67,15 @@ def apply_overrides(settings: Settings, overrides: Iterable[str]) -> Settings:
     ``_bytes_per_gpu`` also take sizes such as ``2 GB``. All are applied together, in order; for a
     key given twice the last counts. The source of what is set becomes "set by user".
 
+    Args:
+        settings: what is changed.
+        overrides: the changes.
+        check: look whether the settings still fit together; else `Settings.check` may come later.
+
     Raises:
-        InputError: a key is unknown (near matches are listed) or has no effect, a value has the
-            wrong type or range, or the settings no longer fit together.
+        InputError: a key is unknown (near matches are listed) or has no effect, or a value has the
+            wrong type or range.
+        InfeasibleError: the settings no longer fit together.
 
     Example:
         >>> settings = apply_overrides(Settings.choose(), ["flash.pe_cycles=30000"])
@@ -81,11 +89,14 @@ def apply_overrides(settings: Settings, overrides: Iterable[str]) -> Settings:
         if not equals or not key or not value.strip():
             raise InputError("must be written KEY=VALUE", field="--set", value=text)
         changes[key] = _literal(value.strip())
-    return _apply(settings, changes, source=USER_SOURCE, path="--set")
+    changed = _apply(settings, changes, source=USER_SOURCE, path="--set")
+    if check:
+        changed.check()
+    return changed
 
 
-def apply_override_file(settings: Settings, path: str | Path) -> Settings:
-    """Settings with the values of a TOML file, keys as for `apply_overrides`.
+def apply_override_file(settings: Settings, path: str | Path, *, check: bool = True) -> Settings:
+    """Settings with the values of a TOML file, keys and `check` as for `apply_overrides`.
 
     The file holds a table for each part (``[hardware]``, ``[model]``, …) and may hold
     ``memory = "3/5"`` at its top.
@@ -95,9 +106,12 @@ def apply_override_file(settings: Settings, path: str | Path) -> Settings:
     """
     file = Path(path)
     changes = dict(_flatten(read_toml(file), ""))
-    return _apply(
+    changed = _apply(
         settings, changes, source=f"{USER_SOURCE} in {printable(file.name)}", path=str(file)
     )
+    if check:
+        changed.check()
+    return changed
 
 
 def override_keys(settings: Settings) -> tuple[str, ...]:
@@ -139,9 +153,7 @@ def _apply(
     memory = settings.memory
     if "memory" in changes:
         memory = _memory(changes["memory"], parts["hardware"], path)
-    changed = msgspec.structs.replace(settings, memory=memory, **parts)
-    changed.check()
-    return changed
+    return msgspec.structs.replace(settings, memory=memory, **parts)
 
 
 def _rebuild(
@@ -164,7 +176,7 @@ def _memory(value: object, hardware: Preset, path: str) -> MemorySplit:
         rule = 'must be a text such as "2/6"'
         raise InputError(rule, path=path, field="memory", value=value)
     try:
-        return MemorySplit.parse(value, slots=hardware.slots)
+        return MemorySplit.parse_for_any(value, slots=hardware.slots)
     except InputError as error:
         raise error.located(path) from error
 

@@ -68,7 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             model=load_model(model),
             hardware=gpu,
             flash=chosen_flash,
-            memory=MemorySplit.parse(memory, slots=gpu.slots),
+            memory=MemorySplit.parse_for_any(memory, slots=gpu.slots),
             latency=load_latency(latency),
             slo=load_slo(slo),
             node=load_node(node),
@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Check what several parts decide together: slots, HBF and room for the weights.
 
         Raises:
-            InputError: the split does not suit the GPU, or the weights do not fit.
+            InfeasibleError: the split does not suit the GPU, or the weights do not fit.
         """
         self.kv_capacity()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lachesis.policy import choose_policy
+from lachesis.results.schema import shipped_schema
 
 SCHEMA_VERSION = 1
 
@@ -39,15 +40,21 @@ class Answer:
         findings: one a policy.
         runs: in the order in which they were run; each with ``hbm_gb_per_gpu`` and, where the
             question has scenarios, its ``scenario``.
+        infeasible: what was tried and cannot be run: policy, memory, reason.
     """
 
     question: str
     asked: dict[str, Any]
     findings: tuple[Finding, ...]
     runs: tuple[Run, ...]
+    infeasible: tuple[dict[str, Any], ...] = ()
 
     def document(self, provenance: dict[str, Any]) -> dict[str, Any]:
-        """The answer as JSON has it."""
+        """The answer as JSON has it: what `answer_schema` describes.
+
+        Args:
+            provenance: from `lachesis.questions.Scenario.provenance`.
+        """
         return {
             "schema": SCHEMA_VERSION,
             "question": self.question,
@@ -58,7 +65,18 @@ class Answer:
                 for each in self.findings
             ],
             "runs": list(self.runs),
+            "infeasible": list(self.infeasible),
         }
+
+
+def answer_schema() -> dict[str, Any]:
+    """The JSON Schema of `Answer.document`, with the meaning and unit of every key.
+
+    Example:
+        >>> answer_schema()["properties"]["question"]["enum"]
+        ['smallest-hbm', 'largest-load', 'cheapest-split', 'effect']
+    """
+    return shipped_schema("find")
 
 
 def years_of(run: Run) -> float:

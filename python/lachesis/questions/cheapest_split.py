@@ -26,7 +26,8 @@ def cheapest_split(
         hbf_price: of one stack, in the same currency.
 
     Raises:
-        InputError: `years` or a price is not above 0, or what running refuses on every split.
+        InputError: `years` or a price is not above 0, or what running refuses. A split that the
+            model or a session does not fit is left out.
     """
     check_years(years)
     for option, price in (("--hbm-price", hbm_price), ("--hbf-price", hbf_price)):
@@ -35,46 +36,37 @@ def cheapest_split(
     slots, gpus = scenario.settings.hardware.slots, scenario.settings.node.gpus
     per_session = scenario.load.is_searched
     candidates: dict[str, list[Run]] = {policy: [] for policy in scenario.policies}
-    refused = ""
     for memory in flash_splits(scenario):
-        try:
-            runs = scenario.run(memory=memory)
-        except InputError as error:
-            refused = f" ({memory}: {error})"
-            continue
         split = MemorySplit.parse(memory, slots=slots)
         cost = split.hbm_stacks * hbm_price + split.hbf_stacks * hbf_price
-        for run in runs:
+        for run in scenario.run_feasible(scenario.policies, memory, memory=memory):
             run["cost_per_gpu"] = cost
             sessions = run["load_sessions"]
             run["cost_per_session"] = cost * gpus / sessions if sessions else None
             candidates[run["policy"]].append(run)
     findings = [
-        _cheapest(policy, runs, years, per_session=per_session, refused=refused)
+        _cheapest(policy, runs, years, per_session=per_session)
         for policy, runs in candidates.items()
     ]
     asked = {"years": years, "hbm_price": hbm_price, "hbf_price": hbf_price}
-    return Answer("cheapest-split", asked, tuple(findings), tuple(scenario.runs))
+    left_out = tuple(scenario.infeasible)
+    return Answer("cheapest-split", asked, tuple(findings), tuple(scenario.runs), left_out)
 
 
-def _cheapest(
-    policy: str, runs: list[Run], years: float, *, per_session: bool, refused: str
-) -> Finding:
+def _cheapest(policy: str, runs: list[Run], years: float, *, per_session: bool) -> Finding:
     if not runs:
-        return Finding(policy, None, f"{policy}: no split could be run{refused}.")
+        return Finding(policy, None, f"{policy}: no split can be run.")
     served = [run for run in runs if run["admitted_sessions"] or not per_session]
     served = [run for run in served if run["meets_slo"] or per_session]
     if not served:
-        return Finding(
-            policy, None, f"{policy}: no split serves this load within the SLO{refused}."
-        )
+        return Finding(policy, None, f"{policy}: no split serves this load within the SLO.")
     lasting = [run for run in served if lives(run, years)]
     if not lasting:
         best = max(served, key=years_of)
         return Finding(
             policy, None,
             f"{policy}: none lasts {years:g} years; the longest is {written(years_of(best))}, on "
-            f"{best['memory']}{refused}.",
+            f"{best['memory']}.",
         )  # fmt: skip
     key = "cost_per_session" if per_session else "cost_per_gpu"
     best = min(lasting, key=lambda run: (run[key], run["hbm_gb_per_gpu"]))

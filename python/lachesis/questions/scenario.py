@@ -9,14 +9,21 @@ from dataclasses import replace
 from typing import Any
 
 from lachesis import __version__
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 from lachesis.policy import choose_policy
 from lachesis.presets import Settings
 from lachesis.quantities import parse_pairs
 from lachesis.questions.answer import Run
 from lachesis.results.document import run_objects
 from lachesis.results.provenance import preset_names, trace_summary, values_from
-from lachesis.simulation import DEFAULT_POLICIES, Load, LoadedTrace, RunOptions, compare
+from lachesis.simulation import (
+    DEFAULT_POLICIES,
+    KnownReplays,
+    Load,
+    LoadedTrace,
+    RunOptions,
+    compare,
+)
 from lachesis.traces import ReadOptions, open_trace
 
 #: Hears what is about to be run, in words.
@@ -54,7 +61,11 @@ class Scenario:
         self._trace = LoadedTrace(
             open_trace(*options.traces, format=options.format, options=ReadOptions(columns=columns))
         )
+        # What changes after a replay alone, such as endurance, is not replayed again.
+        self._known = KnownReplays()
         self.runs: list[Run] = []
+        #: What `run_feasible` was asked for and cannot be run: policy, memory, reason.
+        self.infeasible: list[dict[str, Any]] = []
 
     def run(
         self,
@@ -85,8 +96,9 @@ class Scenario:
         at = f"{asked.sessions:,} sessions" if asked.kind == "closed" else f"load {asked.kind}"
         self._say(f"{', '.join(names)} on {plan.settings.memory} at {at}")
         comparison = compare(
-            self._trace, plan, names, asked, threads=self._threads, guess=guess, stop=stop
-        )
+            self._trace, plan, names, asked, threads=self._threads, guess=guess, stop=stop,
+            known=self._known,
+        )  # fmt: skip
         settings = plan.settings
         found = []
         for run, policy in zip(run_objects(comparison), names, strict=True):
@@ -95,6 +107,28 @@ class Scenario:
             found.append({**labelled, **run, "policy": policy, "hbm_gb_per_gpu": hbm_gb})
         self.runs += found
         return found
+
+    def run_feasible(self, policies: Sequence[str], told: str, **changes: object) -> list[Run]:
+        """The same for those of the policies that can be run; the others are noted.
+
+        Args:
+            policies: which.
+            told: the memory that is tried, in words, for the note.
+            changes: options of `RunOptions`, replaced.
+
+        Raises:
+            InputError: the options break a rule.
+        """
+        try:
+            return self.run(policies, **changes)  # type: ignore[arg-type]  # options of `RunOptions`
+        except InfeasibleError as error:
+            if len(policies) > 1:
+                # Which of several it was shows when each runs alone; their results are the same.
+                alone = [self.run_feasible([name], told, **changes) for name in policies]
+                return [run for runs in alone for run in runs]
+            note = {"policy": policies[0], "memory": told, "reason": str(error)}
+            self.infeasible.append(note)
+            return []
 
     def provenance(self) -> dict[str, Any]:
         """Where the answer comes from."""

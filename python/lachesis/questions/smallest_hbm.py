@@ -29,7 +29,8 @@ def smallest_hbm(scenario: Scenario, years: float) -> Answer:
         years: device-years asked for.
 
     Raises:
-        InputError: `years` is not above 0, or what running refuses on every split.
+        InputError: `years` is not above 0, or what running refuses. A memory that the model or a
+            session does not fit is left out.
     """
     check_years(years)
     policies = [name for name in scenario.policies if choose_policy(name).writes_flash]
@@ -44,7 +45,8 @@ def smallest_hbm(scenario: Scenario, years: float) -> Answer:
         if name not in policies
     }
     findings = tuple({**unasked, **found}[name] for name in scenario.policies)
-    return Answer("smallest-hbm", {"years": years}, findings, tuple(scenario.runs))
+    left_out = tuple(scenario.infeasible)
+    return Answer("smallest-hbm", {"years": years}, findings, tuple(scenario.runs), left_out)
 
 
 def flash_splits(scenario: Scenario) -> list[str]:
@@ -57,18 +59,12 @@ def flash_splits(scenario: Scenario) -> list[str]:
 def _by_split(scenario: Scenario, policies: list[str], years: float) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     best: dict[str, Run] = {}
-    refused = ""
     for memory in flash_splits(scenario):
         open_policies = [name for name in policies if name not in found]
         if not open_policies:
             break
-        try:
-            runs = scenario.run(open_policies, memory=memory)
-        except InputError as error:
-            # Weights that leave no room, say: another split may have it.
-            refused = f" ({memory}: {error})"
-            continue
-        for run in runs:
+        # Weights may leave no room that another split has.
+        for run in scenario.run_feasible(open_policies, memory, memory=memory):
             policy = run["policy"]
             if years_of(run) >= years_of(best.get(policy, run)):
                 best[policy] = run
@@ -76,7 +72,7 @@ def _by_split(scenario: Scenario, policies: list[str], years: float) -> dict[str
                 found[policy] = _found(run)
     for policy in policies:
         if policy not in found:
-            found[policy] = _none(policy, best.get(policy), years, refused)
+            found[policy] = _none(policy, best.get(policy), years)
     return found
 
 
@@ -90,16 +86,13 @@ def _by_capacity(scenario: Scenario, policies: list[str], years: float) -> dict[
 
 def _capacity_of(scenario: Scenario, policy: str, years: float) -> Finding:
     by_gb: dict[int, Run | None] = {}
-    refused = ""
 
     def lasts(gb: int) -> bool:
-        nonlocal refused
         if gb not in by_gb:
+            told = f"{scenario.settings.memory} with {gb} GB of HBM a stack"
             changes = (*scenario.options.set, f"{_KEY}={gb}")
-            try:
-                (by_gb[gb],) = scenario.run([policy], set=changes)
-            except InputError as error:
-                by_gb[gb], refused = None, f" ({error})"
+            runs = scenario.run_feasible([policy], told, set=changes)
+            by_gb[gb] = runs[0] if runs else None
         run = by_gb[gb]
         return run is not None and lives(run, years)
 
@@ -108,7 +101,7 @@ def _capacity_of(scenario: Scenario, policy: str, years: float) -> Finding:
     while not lasts(high):
         if high >= most:
             best = max((run for run in by_gb.values() if run), key=years_of, default=None)
-            return _none(policy, best, years, refused)
+            return _none(policy, best, years)
         high = min(most, high * 2)
     low = max((gb for gb in by_gb if gb < high), default=0)
     while high - low > max(1, int(high * _RESOLUTION)):
@@ -148,13 +141,13 @@ def _missed(run: Run) -> str:
     return "" if run["meets_slo"] else ", and misses the SLO there"
 
 
-def _none(policy: str, best: Run | None, years: float, refused: str) -> Finding:
+def _none(policy: str, best: Run | None, years: float) -> Finding:
     if best is None:
-        return Finding(policy, None, f"{policy}: no memory could be run{refused}.")
+        return Finding(policy, None, f"{policy}: no memory can be run.")
     return Finding(
         policy, None,
         f"{policy}: none lasts {years:g} years; the longest is {written(years_of(best))}, with "
-        f"{best['hbm_gb_per_gpu']:g} GB of HBM a GPU ({best['memory']}){_load(best)}{refused}.",
+        f"{best['hbm_gb_per_gpu']:g} GB of HBM a GPU ({best['memory']}){_load(best)}.",
     )  # fmt: skip
 
 

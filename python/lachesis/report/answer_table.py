@@ -8,6 +8,7 @@ from rich.text import Text
 
 from lachesis.questions import Answer
 from lachesis.questions.answer import Run
+from lachesis.report.infeasible_words import infeasible_sentence
 from lachesis.report.run_summary import years_text
 
 _NONE = "–"
@@ -17,6 +18,8 @@ def print_answer(console: Console, answer: Answer) -> None:
     """Print the findings, then every run in the order in which they were run."""
     for finding in answer.findings:
         console.print(Text(finding.sentence, style="bold" if finding.found else ""))
+    if answer.infeasible:
+        console.print(Text(infeasible_sentence(answer.infeasible)))
     if not answer.runs:
         return
     console.print()

@@ -26,7 +26,7 @@ from lachesis.report.policy_style import policy_styles
 from lachesis.report.questions import Run, dimensions_that_vary, families, questions
 from lachesis.results.files import replaced
 from lachesis.results.folders import make_folder
-from lachesis.results.results_directory import Results
+from lachesis.results.results_directory import StoredResults
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,12 +37,12 @@ _NAME_CHARACTERS = 80
 
 
 def draw_evaluation(
-    results: Results, folder: str | Path, say: Callable[[str], None] = lambda _: None
+    results: StoredResults, folder: str | Path, say: Callable[[str], None] = lambda _: None
 ) -> list[str]:
     """Draw every figure for which there is something to draw.
 
     Args:
-        results: from `lachesis.results.results_directory.read_results`.
+        results: from `lachesis.results.results_directory.read_stored_results`.
         folder: where to; made if it is not there.
         say: hears which figure is drawn.
 
@@ -69,8 +69,8 @@ def draw_evaluation(
     return files
 
 
-def _figures(results: Results) -> Iterator[tuple[str, Figure]]:
-    runs: list[Run] = results.runs.to_pylist()
+def _figures(results: StoredResults) -> Iterator[tuple[str, Figure]]:
+    runs: list[Run] = results.measured.to_pylist()
     found = questions(runs)
     styles = policy_styles(run["policy"] for run in runs)
     vary = [name for name in dimensions_that_vary(found) if name != "slo"]

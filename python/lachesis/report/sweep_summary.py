@@ -17,6 +17,7 @@ from lachesis.report.longest_life import Ranking, rank
 from lachesis.report.questions import Question, dimensions_that_vary, questions
 from lachesis.report.run_summary import years_text
 from lachesis.results.directory import Manifest
+from lachesis.results.rows import infeasible_runs, measured_runs
 
 _ROWS_MAX = 20
 
@@ -50,8 +51,10 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) ->
         cells_run: how many cells were run now; left out where nothing was.
     """
     counts = manifest.counts()
-    ended = counts["done"] + counts["failed"]
-    told = f"{count(runs.num_rows, 'run')} in {count(ended, 'cell')}"
+    ended = len(manifest.cells) - counts["pending"]
+    measured = measured_runs(runs)
+    infeasible = infeasible_runs(runs).to_pylist()
+    told = f"{count(measured.num_rows, 'run')} in {count(ended, 'cell')}"
     if cells_run is not None:
         wall_s = manifest.sessions[-1].wall_s
         ran = f"{count(cells_run, 'cell')} run now in {_duration(wall_s)}"
@@ -59,11 +62,12 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) ->
         told += f", {ended - cells_run:,} were there" if ended > cells_run else ""
     failures = [reason for entry in manifest.cells for reason in entry.failures.values()]
     words = answer(
-        runs.to_pylist(),
+        measured.to_pylist(),
         unfinished=counts["pending"], cells=len(manifest.cells), failures=failures,
+        infeasible=infeasible,
     )  # fmt: skip
     # The first sentence of the page's overview counts the runs; here the one above does.
-    said = [f"{told}.", *words.overview[1 if runs.num_rows else 0 :]]
+    said = [f"{told}.", *words.overview[1 if measured.num_rows else 0 :]]
     if failures:
         said.append("The manifest says why.")
     if len(words.by_question) == 1:
@@ -73,7 +77,7 @@ def summary(manifest: Manifest, runs: pa.Table, cells_run: int | None = None) ->
 
 def longest_lives(runs: pa.Table) -> Table | None:
     """For each question the runs that no other is known to outlive; None where there is but one."""
-    found = questions(runs.to_pylist())
+    found = questions(measured_runs(runs).to_pylist())
     if len(found) < 2:
         return None
     vary = dimensions_that_vary(found)

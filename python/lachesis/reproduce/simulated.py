@@ -15,7 +15,7 @@ from lachesis.reproduce.corpora import Corpora
 from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import Runs
-from lachesis.results.directory import read_runs
+from lachesis.results.results_directory import read_stored_results
 from lachesis.simulation import NodePart, Stopping
 from lachesis.sweeps import Specification, SweepWatcher, sweep
 
@@ -83,10 +83,10 @@ def simulated(
         watcher=watcher,
         read=(corpora or Corpora()).read,
     )
-    if outcome.failures:
-        cell = next(entry for entry in outcome.manifest.cells if entry.failures)
-        raise InternalError(f"{cell.trace} {cell.memory}: {next(iter(cell.failures.values()))}")
-    return Runs(read_runs(folder).to_pylist())
+    for entry in outcome.manifest.cells:
+        if wrong := {**entry.failures, **entry.infeasible}:
+            raise InternalError(f"{entry.trace} {entry.memory}: {next(iter(wrong.values()))}")
+    return Runs(read_stored_results(folder).measured.to_pylist())
 
 
 def specification(cells: Sequence[Cell], precision: Precision, *, seed: int) -> dict[str, Any]:

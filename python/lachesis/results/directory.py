@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
 from lachesis.results.files import replaced, write_text
-from lachesis.results.rows import run_columns
 
 MANIFEST_SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -42,9 +41,11 @@ class CellEntry(msgspec.Struct, kw_only=True):
     Attributes:
         cell: its id.
         shard: the file that holds its rows.
-        state: ``done`` if every policy has a row, ``failed`` if one could not be run, else
-            ``pending``.
+        state: ``done`` if every policy was measured, ``infeasible`` if one cannot be run (its row
+            says why, and it is not tried again), ``failed`` if one failed (it has no row, and the
+            next start tries it again), else ``pending``.
         trace, model, memory, slo, load, seed, policies, overrides: what it is.
+        infeasible: by policy, the reason why it cannot be run.
         failures: by policy, the reason why it has no row.
         searches: the loads tried, where the load was searched for.
         wall_s: how long it took; None where it is not known (an interrupted sweep).
@@ -52,7 +53,7 @@ class CellEntry(msgspec.Struct, kw_only=True):
 
     cell: str
     shard: int
-    state: Literal["pending", "done", "failed"] = "pending"
+    state: Literal["pending", "done", "infeasible", "failed"] = "pending"
     trace: str
     model: str
     memory: str
@@ -61,6 +62,7 @@ class CellEntry(msgspec.Struct, kw_only=True):
     seed: int
     policies: list[str]
     overrides: list[str]
+    infeasible: dict[str, str] = msgspec.field(default_factory=dict)
     failures: dict[str, str] = msgspec.field(default_factory=dict)
     searches: list[dict[str, Any]] = msgspec.field(default_factory=list)
     wall_s: float | None = None
@@ -93,7 +95,7 @@ class Manifest(msgspec.Struct, kw_only=True):
 
     def counts(self) -> dict[str, int]:
         """Cells by state."""
-        found = {"done": 0, "failed": 0, "pending": 0}
+        found = {"done": 0, "infeasible": 0, "failed": 0, "pending": 0}
         for cell in self.cells:
             found[cell.state] += 1
         return found
@@ -177,37 +179,6 @@ def read_table(path: Path) -> pa.Table:
     except (OSError, pa.ArrowException) as fault:
         said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
         raise InputError(f"cannot be read: {said}", path=path) from fault
-
-
-def read_runs(directory: str | Path) -> pa.Table:
-    """Every run of a directory, one row each, in the order of the specification.
-
-    What is not finished yet is not there: `read_manifest` counts it.
-
-    Raises:
-        InputError: there are no results, or a file is damaged.
-    """
-    runs = read_shards(directory, RUNS, read_manifest(directory))
-    return run_columns().empty_table() if runs is None else runs
-
-
-def read_timelines(directory: str | Path) -> pa.Table | None:
-    """Every timeline of a directory; None where none was asked for, or none is there yet.
-
-    Raises:
-        InputError: there are no results, or a file is damaged.
-    """
-    return read_shards(directory, TIMELINES, read_manifest(directory))
-
-
-def read_lifetimes(directory: str | Path) -> pa.Table:
-    """The distributions of lifetimes (s) and sizes (tokens) of the directory's traces.
-
-    Raises:
-        InputError: there are no results, or the file is missing or damaged.
-    """
-    read_manifest(directory)
-    return read_table(Path(directory) / LIFETIMES)
 
 
 def read_shards(

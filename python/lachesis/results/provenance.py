@@ -20,6 +20,7 @@ from lachesis.presets.base import value_at
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.simulation import Comparison, Load, LoadSearch, Plan, Replay, SearchPrecision
 from lachesis.traces import Trace
+from lachesis.traces.batches import TraceSummary
 
 #: What is true of every built-in corpus so far; the figures stand in ``traces/README.md``.
 CORPUS_STATEMENT = (
@@ -175,14 +176,15 @@ def values_from(settings: Settings, start: str) -> Iterator[dict[str, Any]]:
                 yield {"key": f"{part}.{field}", "value": value_at(values, field), "source": source}
 
 
-def trace_summary(trace: Trace) -> dict[str, Any]:
+def trace_summary(trace: Trace | TraceSummary) -> dict[str, Any]:
     """What a trace holds: rows of each table, source, hash and quality."""
+    summary = TraceSummary.of(trace) if isinstance(trace, Trace) else trace
     return {
-        "trace_source": trace.source,
-        "trace_sha256": trace.sha256,
-        "trace_tokenizer": trace.tokenizer,
-        "rows": {name: table.num_rows for name, table in trace.tables.items()},
-        "quality": trace.quality.to_json(),
+        "trace_source": summary.source,
+        "trace_sha256": summary.sha256,
+        "trace_tokenizer": summary.tokenizer,
+        "rows": summary.totals.rows,
+        "quality": summary.quality.to_json(),
     }
 
 

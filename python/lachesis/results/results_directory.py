@@ -1,4 +1,6 @@
-"""Reads what a sweep or a reproduction left in a folder, or the JSON of one run, for reports.
+"""Reads what a sweep or a reproduction left in a folder, or the JSON of one run.
+
+The one place where results are read, for the terminal, reports and notebooks.
 
 Nothing is trusted: a folder may be another program's, half written, or damaged, and every file is
 checked for the columns and kinds of values that it must have.
@@ -7,8 +9,9 @@ checked for the columns and kinds of values that it must have.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +25,30 @@ from lachesis.results.directory import (
     MANIFEST,
     RUNS,
     TIMELINES,
+    Manifest,
     read_manifest,
     read_shards,
     read_table,
 )
 from lachesis.results.document import SCHEMA_VERSION
 from lachesis.results.measures import TIERS
-from lachesis.results.rows import may_be_missing, run_columns, run_row, run_table
+from lachesis.results.rows import (
+    INFEASIBLE,
+    STATUS,
+    infeasible_runs,
+    may_be_missing,
+    measured_runs,
+    run_columns,
+    run_row,
+    run_table,
+)
 from lachesis.traces.schema import SegmentClass
 
+#: Columns of a run that say what was asked, and which every row has.
+_ASKED = (
+    *("run", "cell", "trace", "policy", "model", "memory", "slo", "seed", "load", STATUS),
+    *("overrides", "config_sha256", "trace_sha256", "version"),
+)
 _COMPARISON = "comparison.json"
 _COMPARED = ("figure", "name", "published", "ours", "deviation", "within")
 _TIMELINE = pa.schema(
@@ -58,12 +76,15 @@ _LIFETIMES = pa.schema(
 
 
 @dataclass(frozen=True)
-class Results:
+class StoredResults:
     """What was found.
 
     Attributes:
-        runs: one row a run, with the columns of `lachesis.results.rows.run_columns`.
-        manifest: how the runs came about; of one run's JSON its provenance.
+        runs: one row a run, with the columns of `lachesis.results.rows.run_columns`; among them
+            those that cannot be run.
+        origin: how the runs came about: the manifest as JSON has it; of one run's JSON its
+            provenance.
+        manifest: of a sweep; None of one run's JSON, or where there is but a comparison.
         timelines: one row a run and window, or None.
         lifetimes: quantiles of T_norm and of tokens a segment, by trace and class, or None.
         comparison: published figures beside ours; empty without.
@@ -73,7 +94,8 @@ class Results:
     """
 
     runs: pa.Table
-    manifest: Mapping[str, Any]
+    origin: Mapping[str, Any]
+    manifest: Manifest | None = None
     timelines: pa.Table | None = None
     lifetimes: pa.Table | None = None
     comparison: tuple[Mapping[str, Any], ...] = ()
@@ -81,9 +103,19 @@ class Results:
     unfinished: int = 0
     failures: tuple[str, ...] = ()
 
+    @cached_property
+    def measured(self) -> pa.Table:
+        """The runs that were measured, which is what reports and figures are about."""
+        return measured_runs(self.runs)
 
-def read_results(path: str | Path) -> Results:
-    """Everything in a results directory, or the runs in a file of ``run --json``.
+    @cached_property
+    def infeasible(self) -> pa.Table:
+        """The runs that cannot be run; the column ``reason`` says why."""
+        return infeasible_runs(self.runs)
+
+
+def read_stored_results(path: str | Path) -> StoredResults:
+    """Everything in a results directory, finished or not, or the runs of ``run --json``.
 
     Raises:
         InputError: the place is neither, or something in it is missing, damaged or of another kind.
@@ -93,32 +125,36 @@ def read_results(path: str | Path) -> Results:
         place.stat()
     except (FileNotFoundError, NotADirectoryError) as fault:
         raise InputError("no such folder or file", path=path) from fault
+    except ValueError as fault:  # a NUL
+        raise InputError("is no name of a file", path=path) from fault
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=path) from fault
     return _read_folder(place) if place.is_dir() else _read_document(place)
 
 
-def _read_folder(folder: Path) -> Results:
+def _read_folder(folder: Path) -> StoredResults:
     comparison = _read_comparison(folder / _COMPARISON)
     if comparison and not (folder / MANIFEST).exists():
-        return Results(run_columns().empty_table(), {}, comparison=comparison)
+        return StoredResults(run_columns().empty_table(), {}, comparison=comparison)
     manifest = read_manifest(folder)
-    runs = read_shards(folder, RUNS, manifest, _with(run_columns()))
-    if runs is None or not runs.num_rows:
-        raise InputError("no run is finished yet", path=folder)
+    runs = read_shards(folder, RUNS, manifest, _as_runs)
+    if runs is None:
+        runs = run_columns().empty_table()
     _check_runs_once(runs["run"].to_pylist(), folder)
     lifetimes = folder / LIFETIMES
-    counts = manifest.counts()
-    return Results(
+    return StoredResults(
         runs=runs,
-        manifest=msgspec.to_builtins(manifest),
-        timelines=read_shards(folder, TIMELINES, manifest, _with(_TIMELINE)),
+        origin=msgspec.to_builtins(manifest),
+        manifest=manifest,
+        timelines=read_shards(
+            folder, TIMELINES, manifest, lambda table, path: _checked(table, _TIMELINE, path)
+        ),
         lifetimes=(
-            _as_asked(read_table(lifetimes), _LIFETIMES, lifetimes) if lifetimes.exists() else None
+            _checked(read_table(lifetimes), _LIFETIMES, lifetimes) if lifetimes.exists() else None
         ),
         comparison=comparison,
         cells=len(manifest.cells),
-        unfinished=counts["pending"],
+        unfinished=manifest.counts()["pending"],
         failures=tuple(
             f"{cell.trace} · {cell.model} · {cell.memory} · {cell.slo} · {policy}: {reason}"
             for cell in manifest.cells
@@ -127,11 +163,7 @@ def _read_folder(folder: Path) -> Results:
     )
 
 
-def _with(columns: pa.Schema) -> Callable[[pa.Table, Path], pa.Table]:
-    return lambda table, path: _as_asked(table, columns, path)
-
-
-def _read_document(path: Path) -> Results:
+def _read_document(path: Path) -> StoredResults:
     """One run's JSON: its policies are the runs of one cell."""
     document = _json(path)
     if not (isinstance(document, dict) and isinstance(document.get("runs"), list)):
@@ -149,9 +181,9 @@ def _read_document(path: Path) -> Results:
         runs = run_table(rows)
     except (pa.ArrowException, OverflowError) as fault:
         raise InputError(f"is no run of `lachesis run`: {fault}", path=path) from fault
-    runs = _as_asked(runs, run_columns(), path)
+    runs = _as_runs(runs, path)
     _check_runs_once(runs["run"].to_pylist(), path)
-    return Results(runs=runs, manifest=origin, cells=1)
+    return StoredResults(runs=runs, origin=origin, cells=1)
 
 
 def _row_of(run: Any, origin: Mapping[str, Any], path: Path, number: int) -> dict[str, Any]:  # noqa: ANN401
@@ -177,9 +209,16 @@ def _row_of(run: Any, origin: Mapping[str, Any], path: Path, number: int) -> dic
     return row
 
 
-def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
-    """The columns that are asked for, in their order, checked; others are left out."""
-    arrays = []
+def _as_runs(table: pa.Table, path: Path) -> pa.Table:
+    """The columns of runs, in their order, checked; others are left out."""
+    columns = run_columns()
+    checked = _checked(table, columns, path)
+    return pa.table([checked[name] for name in columns.names], schema=columns)
+
+
+def _checked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
+    """The table with the columns that are asked for checked and of the types asked for."""
+    arrays = {}
     for column in columns:
         if table.schema.get_field_index(column.name) < 0:
             raise InputError("column is missing", path=path, field=column.name)
@@ -189,17 +228,27 @@ def _as_asked(table: pa.Table, columns: pa.Schema, path: Path) -> pa.Table:
                 f"holds {values.type}, must hold {column.type}", path=path, field=column.name
             )
         if values.null_count and not may_be_missing(column.name):
-            row = values.is_null().to_pylist().index(True) + 1
-            raise InputError("is empty", path=path, row=row, field=column.name)
+            _check_present(table, column.name, path)
         if pa.types.is_floating(values.type):
             _check_finite(values, column.name, path)
         try:
-            arrays.append(values.cast(column.type))
+            arrays[column.name] = values.cast(column.type)
         except pa.ArrowInvalid as fault:
             raise InputError(
                 f"must hold {column.type}: {fault}", path=path, field=column.name
             ) from fault
-    return pa.table(arrays, names=columns.names)
+    return pa.table({name: arrays.get(name, table[name]) for name in table.column_names})
+
+
+def _check_present(table: pa.Table, name: str, path: Path) -> None:
+    """Refuse a row without a value; one that cannot be run has none of what is measured."""
+    missing = table[name].is_null()
+    if name not in _ASKED and STATUS in table.column_names:
+        measured = pc.not_equal(table[STATUS], INFEASIBLE)
+        missing = pc.and_(missing, pc.fill_null(measured, fill_value=True))
+    rows = missing.to_pylist()
+    if True in rows:
+        raise InputError("is empty", path=path, row=rows.index(True) + 1, field=name)
 
 
 def _fits(given: pa.DataType, asked: pa.DataType) -> bool:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lachesis import __version__
 from lachesis.results.document import run_schema
@@ -19,6 +20,9 @@ from lachesis.traces.schema import SegmentClass
 
 #: What a row begins with: ids of run and cell, and the names of the traces joined by "+".
 IDENTITY = ("run", "cell", "trace")
+#: The column that says whether a run was measured, or cannot be run; and its values.
+STATUS = "status"
+MEASURED, INFEASIBLE = "measured", "infeasible"
 _WRITES, _INTERVAL = "write_bytes_by_class", "hbf_lifetime_years_ci95"
 #: Wall time is no result: it lives in the manifest.
 _LEFT_OUT = "wall_s"
@@ -63,6 +67,7 @@ def run_columns() -> pa.Schema:
             fields.append(pa.field(name, pa.uint64()))
         elif name not in (_LEFT_OUT, *_HASHES):
             fields.append(pa.field(name, _arrow_type(described)))
+    fields += [pa.field(STATUS, pa.string(), nullable=False), pa.field("reason", pa.string())]
     fields.append(pa.field("overrides", _TYPES["array"]))
     fields += [pa.field(name, pa.string()) for name in (*_HASHES, "version")]
     return pa.schema(fields)
@@ -101,6 +106,8 @@ def column_meanings() -> Mapping[str, str]:
         elif name != _LEFT_OUT:
             found[name] = described["description"]
     return found | {
+        STATUS: f"{MEASURED}, or {INFEASIBLE}: it cannot be run, and has no measurement",
+        "reason": "why it cannot be run; null if it was measured",
         "overrides": "preset values that were changed: key=value",
         "version": "version of Lachesis that ran it",
     }
@@ -108,13 +115,13 @@ def column_meanings() -> Mapping[str, str]:
 
 @cache
 def may_be_missing(name: str) -> bool:
-    """Whether a run may lack a value of this column.
+    """Whether a run that was measured may lack a value of this column.
 
     Example:
         >>> may_be_missing("hbf_lifetime_years"), may_be_missing("policy")
         (True, False)
     """
-    if name.startswith("hbf_lifetime_years"):
+    if name.startswith("hbf_lifetime_years") or name == "reason":
         return True
     described = run_schema()["$defs"]["run"]["properties"].get(name, {})
     return "null" in described.get("type", ())
@@ -144,6 +151,7 @@ def run_row(
             }
         elif name not in (_LEFT_OUT, *_HASHES):
             row[name] = value
+    row |= {STATUS: MEASURED, "reason": None}
     row["overrides"] = list(overrides)
     row |= {name: run[name] for name in _HASHES}
     row["version"] = __version__
@@ -156,6 +164,16 @@ def run_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.table(
         [pa.array([row[field.name] for row in rows], field.type) for field in schema], schema=schema
     )
+
+
+def measured_runs(runs: pa.Table) -> pa.Table:
+    """The rows of runs that were measured, without those that cannot be run."""
+    return runs.filter(pc.equal(runs[STATUS], MEASURED))
+
+
+def infeasible_runs(runs: pa.Table) -> pa.Table:
+    """The rows of runs that cannot be run; the column ``reason`` says why."""
+    return runs.filter(pc.equal(runs[STATUS], INFEASIBLE))
 
 
 def _arrow_type(described: Mapping[str, Any]) -> pa.DataType:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lachesis.errors import InputError
 from lachesis.results.files import check_output, replaced
-from lachesis.simulation import Comparison, Window, WindowEvents, window_events
+from lachesis.simulation import Comparison, LoadedTrace, Window, WindowEvents, window_events
 from lachesis.simulation.journal import Columns
 from lachesis.traces.schema import SegmentClass
 
@@ -54,15 +54,27 @@ def check_trace_events(path: str) -> None:
     check_output(path)
 
 
-def write_trace_events(comparison: Comparison, window: Window, path: str) -> list[WindowEvents]:
+def write_trace_events(
+    comparison: Comparison, window: Window, path: str, *, loaded: LoadedTrace | None = None
+) -> list[WindowEvents]:
     """Write the window of every run of a comparison into one file, whole or not at all.
+
+    Args:
+        comparison: the runs.
+        window: which part of each.
+        path: the file.
+        loaded: the comparison's trace with what was made of it, where the caller has that already;
+            else its workload and scores are made once for all runs.
 
     Raises:
         InputError: whatever `lachesis.simulation.window_events` refuses.
     """
     gpus = comparison.plan.gpus
     names = comparison.trace.sessions["session"].to_pylist()
-    told = [window_events(comparison, outcome, window) for outcome in comparison.replays]
+    loaded = LoadedTrace(comparison.trace) if loaded is None else loaded
+    told = [
+        window_events(comparison, outcome, window, loaded=loaded) for outcome in comparison.replays
+    ]
     with replaced(path) as scratch, scratch.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         first = _FIRST_PROCESS

@@ -11,6 +11,7 @@ from lachesis.simulation.compare import (
     compare,
 )
 from lachesis.simulation.journal import Journal, Told
+from lachesis.simulation.known_replays import KnownReplays, replay_plan
 from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.pricing import NodePart, step_cost, stored_bytes_per_token
@@ -26,6 +27,7 @@ __all__ = [
     "DEFAULT_POLICIES",
     "Comparison",
     "Journal",
+    "KnownReplays",
     "Load",
     "LoadSearch",
     "LoadedTrace",
@@ -47,6 +49,7 @@ __all__ = [
     "device_years",
     "largest_load",
     "replay",
+    "replay_plan",
     "step_cost",
     "stored_bytes_per_token",
     "to_workload",

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from lachesis.errors import InputError
 from lachesis.policy import Policy, choose_policy
+from lachesis.simulation.known_replays import KnownReplays, replay_plan
 from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Load, Plan, Stopping
 from lachesis.simulation.run import Observer, Replay, replay
@@ -90,6 +91,7 @@ def compare(
     search: SearchPrecision | None = None,
     guess: int | None = None,
     stop: threading.Event | None = None,
+    known: KnownReplays | None = None,
 ) -> Comparison:
     """Replay a trace under several policies.
 
@@ -104,6 +106,8 @@ def compare(
         search: how finely loads are searched for.
         guess: a load to start the search from, such as a neighbour's; changes no result.
         stop: ends the comparison when another thread sets it, as Ctrl-C does.
+        known: replays and searches of comparisons of this trace, looked up and added to; what is
+            there already is not made again. Changes no result but wall times.
 
     Raises:
         InputError: an unknown policy, one named twice, or whatever `replay` and `largest_load`
@@ -129,7 +133,7 @@ def compare(
     if threads < 1:
         raise InputError("must be at least 1", field="threads", value=threads)
     loaded = trace if isinstance(trace, LoadedTrace) else LoadedTrace(trace)
-    stage = _Stage(loaded, plan, watcher or Watcher(), asked=asked, outside=stop)
+    stage = _Stage(loaded, plan, watcher or Watcher(), asked=asked, outside=stop, known=known)
     precision = search or SearchPrecision()
 
     def searched(name: str) -> LoadSearch:
@@ -193,6 +197,7 @@ class _Stage:
         *,
         asked: Load,
         outside: threading.Event | None = None,
+        known: KnownReplays | None = None,
     ) -> None:
         self.loaded = loaded
         self.plan = plan
@@ -201,6 +206,9 @@ class _Stage:
         self.outside = outside
         self.workload = loaded.workload(asked)
         self.cost = plan.cost()
+        # Who listens to a replay wants to hear it.
+        self.known = KnownReplays() if known is None or plan.journal is not None else known
+        self.depends_on = replay_plan(plan)
 
     def each(
         self, work: Callable[[Item], Result], items: Sequence[Item], threads: int
@@ -224,14 +232,18 @@ class _Stage:
 
     def search(self, name: str, precision: SearchPrecision, guess: int | None) -> LoadSearch:
         """The largest load that the SLO admits under a policy."""
-        result = largest_load(
-            self._measured(name, precision.deciding),
-            near=self._measured(name, precision.near),
-            precision=precision,
-            requests_per_session=self._requests_per_session,
-            guess=guess,
-        )
-        return LoadSearch(name, result.sessions, tuple(result.tried.items()), result.bounded)
+
+        def search() -> LoadSearch:
+            result = largest_load(
+                self._measured(name, precision.deciding),
+                near=self._measured(name, precision.near),
+                precision=precision,
+                requests_per_session=self._requests_per_session,
+                guess=guess,
+            )
+            return LoadSearch(name, result.sessions, tuple(result.tried.items()), result.bounded)
+
+        return self.known.once(("search", self.depends_on, name, precision), search)
 
     def approach(self, name: str, precision: SearchPrecision) -> int:
         """About that load, by short measurements."""
@@ -264,7 +276,10 @@ class _Stage:
             self.watcher.replay_advanced(name, simulated_s, requests, share)
 
         self.watcher.replay_started(name, load)
-        outcome = self._run(name, load, self.plan, observe)
+        outcome = self.known.once(
+            ("replay", self.depends_on, name, load),
+            lambda: self._run(name, load, self.plan, observe),
+        )
         self.watcher.replay_ended(name, outcome)
         return outcome
 

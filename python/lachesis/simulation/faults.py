@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from lachesis._engine import EngineError
-from lachesis.errors import InputError, InternalError
+from lachesis.errors import InfeasibleError, InputError, InternalError
 from lachesis.policy.python_policy import raised_in
 
-#: What the user's input or settings can cause; anything else is a fault of ours.
-_OF_THE_USER = frozenset({"Workload", "Setting", "SessionTooLarge", "Overrun", "ClockRange"})
+#: What the user's input or settings can cause: a value that breaks a rule, or values that are each
+#: allowed and do not go together. Anything else is a fault of ours.
+_WRONG = frozenset({"Workload", "Setting"})
+_INFEASIBLE = frozenset({"SessionTooLarge", "Overrun", "ClockRange"})
 
 
 @contextmanager
 def engine_errors(source: str, session_names: Sequence[str] = ()) -> Iterator[None]:
-    """Turn `EngineError` into `InputError` or `InternalError`, naming file, session and row.
+    """Turn `EngineError` into an error of this package, naming file, session and row.
 
     Args:
         source: what the workload was read from.
@@ -27,14 +29,15 @@ def engine_errors(source: str, session_names: Sequence[str] = ()) -> Iterator[No
         kind, message, place = fault.args
         if kind == "Policy" and isinstance(fault.__cause__, Exception):
             raise raised_in(fault.__cause__) from fault.__cause__
-        if kind not in _OF_THE_USER:
+        if kind not in _WRONG | _INFEASIBLE:
             raise InternalError(f"engine: {message}") from fault
+        error = InfeasibleError if kind in _INFEASIBLE else InputError
         if place is None:
-            raise InputError(message) from fault
+            raise error(message) from fault
         session, field, row = place
         name = session_names[session] if session < len(session_names) else str(session)
         rule = message.split(": ", 1)[-1] if kind == "Workload" else _drop_place(message)
-        raise InputError(rule, path=source, row=f"session {name}, {field} {row}") from fault
+        raise error(rule, path=source, row=f"session {name}, {field} {row}") from fault
     except ValueError as fault:
         raise InputError(str(fault)) from fault
 

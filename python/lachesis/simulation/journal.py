@@ -1,4 +1,4 @@
-"""What the engine tells of a run while it runs: operations on flash, requests, steps."""
+"""What the engine tells of a run while it runs: operations on flash, segments, requests, steps."""
 
 from __future__ import annotations
 
@@ -19,19 +19,27 @@ class Journal:
 
     Attributes:
         deliver: called from time to time with the records since the last call, by kind: ``flash``,
-            ``slices`` (phases of requests), ``instants`` and ``steps``. What it raises ends the
-            run.
+            ``segments``, ``slices`` (phases of requests), ``instants`` and ``steps``. What it
+            raises ends the run.
         flash: whether operations on flash are told, over the whole run.
+        segments: whether events of segments are told, over the whole run: what a live placement
+            layer would be told, in order.
         window_s: from when to when, in simulated seconds, the other kinds are told; None: never.
     """
 
     deliver: Callable[[dict[str, Columns]], object]
     flash: bool = False
+    segments: bool = False
     window_s: tuple[float, float] | None = None
 
     def engine(self) -> dict[str, Any]:
         """The journal as the engine takes it."""
-        return {"flash": self.flash, "window_s": self.window_s, "deliver": self.deliver}
+        return {
+            "flash": self.flash,
+            "segments": self.segments,
+            "window_s": self.window_s,
+            "deliver": self.deliver,
+        }
 
 
 class Told:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lachesis import _engine
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 from lachesis.policy import Policy
 from lachesis.presets import Settings
 from lachesis.simulation.journal import Journal
@@ -203,7 +203,7 @@ class Plan:
         capacity, latency, slo = settings.kv_capacity(), settings.latency, settings.slo
         for tier, blocks in (("HBM", capacity.hbm_blocks), ("HBF", capacity.hbf_blocks)):
             if blocks >= BLOCKS_MAX:
-                raise InputError(
+                raise InfeasibleError(
                     f"a GPU has {blocks} KV blocks of {tier}, must be fewer than {BLOCKS_MAX}: use "
                     "larger blocks (node.block_tokens)"
                 )

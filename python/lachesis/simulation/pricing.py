@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from lachesis import _engine
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError
 from lachesis.presets import LayerGroup, ModelPreset, Settings
 from lachesis.simulation.faults import engine_errors
 
@@ -38,6 +38,7 @@ def step_cost(
 
     Raises:
         InputError: the model cannot be priced, or the constant is not above 0.
+        InfeasibleError: there is no price for this read path on this memory.
 
     Example:
         >>> cost = step_cost(Settings.choose(model="llama-4-maverick", memory="2/6"))
@@ -120,7 +121,7 @@ def gpu_rates(settings: Settings) -> dict[str, Any]:
     """The rates of one GPU as `_engine.price` takes them: bytes and FLOPs a second, seconds."""
     gpu, memory = settings.hardware, settings.memory
     if memory.chain and settings.node.read_path == "per-tier":
-        raise InputError(
+        raise InfeasibleError(
             "on the daisy chain flash is read through HBM: there are no stacks of its own to price",
             field="node.read_path",
             value="per-tier",

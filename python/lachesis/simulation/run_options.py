@@ -58,11 +58,15 @@ class RunOptions:
                 words += [option] if one is True else [option, str(one)]
         return words
 
-    def plan(self) -> Plan:
+    def plan(self, *, check: bool = True) -> Plan:
         """Presets, seed and stopping.
+
+        Args:
+            check: look whether model and memory fit together; else `Settings.check` does later.
 
         Raises:
             InputError: an option is out of range, or contradicts another.
+            InfeasibleError: the model does not fit the memory, or the split the GPU.
         """
         step_time_s = None
         if self.step_time is not None:
@@ -87,7 +91,7 @@ class RunOptions:
             horizon_s=parse_seconds(self.horizon, "--horizon"),
         )
         return Plan(
-            settings=self.settings(),
+            settings=self.settings(check=check),
             seed=self.seed,
             step_time_s=step_time_s,
             aged=not self.cold,
@@ -101,11 +105,15 @@ class RunOptions:
             return True
         return not all(choose_policy(name).frees_at_boundaries for name in self.policies)
 
-    def settings(self) -> Settings:
+    def settings(self, *, check: bool = True) -> Settings:
         """The presets with every change applied: the file, the named options, ``--set``.
 
+        Args:
+            check: look whether they fit together.
+
         Raises:
-            InputError: a preset or key is unknown, a value breaks a rule, or they do not fit.
+            InputError: a preset or key is unknown, or a value breaks a rule.
+            InfeasibleError: they do not fit together.
         """
         if self.slo is not None and (self.tpot is not None or self.ttft is not None):
             raise InputError(
@@ -119,13 +127,13 @@ class RunOptions:
             **{} if self.slo is None else {"slo": self.slo},
         )
         if self.config is not None:
-            settings = apply_override_file(settings, self.config)
+            settings = apply_override_file(settings, self.config, check=False)
         for option, written, key, value in self._named_changes():
             try:
-                settings = apply_overrides(settings, [f"{key}={value}"])
+                settings = apply_overrides(settings, [f"{key}={value}"], check=False)
             except InputError as error:
                 raise InputError(error.rule, field=option, value=written) from error
-        return apply_overrides(settings, self.set)
+        return apply_overrides(settings, self.set, check=check)
 
     def _named_changes(self) -> list[tuple[str, str, str, str]]:
         """Option, as written, key of the preset, and value in its unit."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from lachesis.errors import InputError
 from lachesis.simulation.compare import Comparison, compare
 from lachesis.simulation.journal import Columns, Journal, Told
+from lachesis.simulation.loaded_trace import LoadedTrace
 from lachesis.simulation.plan import Stopping
 from lachesis.simulation.run import Replay
 
@@ -53,13 +54,16 @@ class WindowEvents:
     steps: Columns
 
 
-def window_events(comparison: Comparison, outcome: Replay, window: Window) -> WindowEvents:
+def window_events(
+    comparison: Comparison, outcome: Replay, window: Window, *, loaded: LoadedTrace | None = None
+) -> WindowEvents:
     """Repeat one run of a comparison up to the end of a window, and tell what happens in it.
 
     Args:
         comparison: that the run belongs to.
         outcome: the run.
         window: which part of it.
+        loaded: the comparison's trace with what was made of it, where the caller has that already.
 
     Raises:
         InputError: the window starts after the run's end, or holds more than `RECORDS_MAX`
@@ -95,7 +99,9 @@ def window_events(comparison: Comparison, outcome: Replay, window: Window) -> Wi
         stopping=stopping,
         timeline_interval_s=None,
     )
-    compare(comparison.trace, plan, [outcome.policy.name], outcome.load)
+    compare(
+        comparison.trace if loaded is None else loaded, plan, [outcome.policy.name], outcome.load
+    )
     return WindowEvents(
         policy=outcome.policy.name,
         start_s=start_s,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from lachesis.errors import InputError
+from lachesis.errors import InfeasibleError, InputError
 from lachesis.policy import choose_policy
-from lachesis.presets import Settings
+from lachesis.presets import Settings, SplitError
 from lachesis.presets.overrides import USER_SOURCE
 from lachesis.results.provenance import digest, plan_values, values_from
 from lachesis.simulation import Load, Plan, RunOptions, SearchPrecision
@@ -49,8 +49,10 @@ class Cell:
         search: how finely the load is searched for.
         policies: in the order asked for.
         overrides: what differs from the presets and from the defaults, each ``key=value``.
+        infeasible: why none of it can be run, where that is known beforehand: the model does not
+            fit the memory, say.
         first_alike: where the load is searched for, the plan of the sweep's first cell with this
-            trace, model and SLO whose load is searched for too.
+            trace, model and SLO whose load is searched for too, and that can be run.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Cell:
     search: SearchPrecision
     policies: tuple[str, ...]
     overrides: tuple[str, ...]
+    infeasible: str | None = None
     first_alike: Plan | None = None
 
     def run_id(self, policy: str) -> str:
@@ -72,14 +75,16 @@ class Cell:
 def expand(specification: Specification, search: SearchPrecision | None = None) -> list[Cell]:
     """All cells of a specification, in order: the axis written last varies fastest.
 
-    Presets, policies and loads are checked on the way; traces are not read.
+    Presets, policies and loads are checked on the way; traces are not read. Values that are each
+    allowed and do not go together make a cell that is known to be infeasible.
 
     Args:
         specification: what is asked for.
         search: how finely loads are searched for.
 
     Raises:
-        InputError: a value breaks a rule, values contradict each other, or a run comes twice.
+        InputError: a value breaks a rule, options contradict each other, a run comes twice, a split
+            suits no GPU of its grid, or no cell can be run.
 
     Example:
         >>> cells = expand(Specification.parse(
@@ -92,23 +97,51 @@ def expand(specification: Specification, search: SearchPrecision | None = None) 
     plans = _Plans(specification, search or SearchPrecision())
     for grid in specification.grids:
         policies = tuple(str(name) for name in grid.axes["policy"])
+        splits = _Splits()
         try:
             for policy in policies:
                 choose_policy(policy)
             for options in _combinations(grid, specification.folder):
                 cell = plans.cell(options, policies, number=len(found))
+                splits.note(options.memory, plans.fault(cell))
                 earlier = found.get(cell.id)
                 found[cell.id] = cell if earlier is None else _joined(earlier, cell)
+            splits.check()
         except InputError as error:
             raise _placed(error, specification, grid) from error
+    if all(cell.infeasible for cell in found.values()):
+        fault = plans.fault(next(iter(found.values())))
+        assert fault is not None, "Invariant: a cell is infeasible for a reason"
+        raise _placed(fault, specification, specification.grids[0]) from fault
     return list(_with_first_alike(found.values()))
+
+
+class _Splits:
+    """Memory splits of a grid: one that suits some GPU of it is none that was mistyped."""
+
+    def __init__(self) -> None:
+        self._misfits: dict[str | None, SplitError] = {}
+        self._suited: set[str | None] = set()
+
+    def note(self, split: str | None, fault: InfeasibleError | None) -> None:
+        """A split as written, and why its cell cannot be run."""
+        if isinstance(fault, SplitError):
+            self._misfits.setdefault(split, fault)
+        else:
+            self._suited.add(split)
+
+    def check(self) -> None:
+        """Refuse a split that suits no GPU."""
+        for split, fault in self._misfits.items():
+            if split not in self._suited:
+                raise fault
 
 
 def _with_first_alike(cells: Iterable[Cell]) -> Iterator[Cell]:
     """The cells, each with the first that it is like."""
     first: dict[Hashable, Plan] = {}
     for cell in cells:
-        if not cell.load.is_searched:
+        if not cell.load.is_searched or cell.infeasible:
             yield cell
             continue
         settings = cell.plan.settings
@@ -124,10 +157,15 @@ class _Plans:
         self._search = search
         self._interval_s = specification.timeline_interval_s
         self._folder = specification.folder
-        self._made: dict[RunOptions, Plan] = {}
+        self._made: dict[RunOptions, tuple[Plan, InfeasibleError | None]] = {}
+        self._faults: dict[str, InfeasibleError] = {}
+
+    def fault(self, cell: Cell) -> InfeasibleError | None:
+        """Why a cell that was made here cannot be run; None where it may be."""
+        return self._faults.get(cell.id)
 
     def cell(self, options: RunOptions, policies: tuple[str, ...], *, number: int) -> Cell:
-        plan = self._plan(options)
+        plan, fault = self._plan(options)
         load = Load.parse(options.load)
         names = tuple(beside(self._folder, "trace", name) for name in options.traces)
         decided = {
@@ -135,8 +173,11 @@ class _Plans:
             "timeline_interval_s": self._interval_s,
             **plan_values(plan, load, self._search),
         }
+        identity = digest(decided)[:_ID_CHARACTERS]
+        if fault is not None:
+            self._faults[identity] = fault
         return Cell(
-            id=digest(decided)[:_ID_CHARACTERS],
+            id=identity,
             number=number,
             trace="+".join(options.traces),
             source=TraceSource(names, options.format, options.map),
@@ -145,15 +186,22 @@ class _Plans:
             search=self._search,
             policies=policies,
             overrides=tuple(_overrides(options, plan)),
+            infeasible=None if fault is None else str(fault),
         )
 
-    def _plan(self, options: RunOptions) -> Plan:
+    def _plan(self, options: RunOptions) -> tuple[Plan, InfeasibleError | None]:
         shared = replace(options, traces=(), format=None, map=(), load="auto", seed=1)
         if shared not in self._made:
-            plan = shared.plan()
-            plan.cost()
-            self._made[shared] = replace(plan, timeline_interval_s=self._interval_s)
-        return replace(self._made[shared], seed=options.seed)
+            plan = shared.plan(check=False)
+            fault = None
+            try:
+                plan.settings.check()
+                plan.cost()
+            except InfeasibleError as error:
+                fault = error
+            self._made[shared] = replace(plan, timeline_interval_s=self._interval_s), fault
+        plan, fault = self._made[shared]
+        return replace(plan, seed=options.seed), fault
 
 
 def _combinations(grid: Grid, folder: Path | None) -> Iterator[RunOptions]:

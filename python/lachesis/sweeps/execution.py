@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from lachesis.errors import InputError, LachesisError
+from lachesis.errors import InfeasibleError, InputError, LachesisError
 from lachesis.results.document import add_gains, run_objects
+from lachesis.results.infeasible import infeasible_row
 from lachesis.results.provenance import search_object
 from lachesis.results.rows import run_columns, run_row
 from lachesis.results.timeline import timeline_of
-from lachesis.simulation import Comparison, LoadedTrace, Plan, approximate_load, compare
+from lachesis.simulation import (
+    Comparison,
+    KnownReplays,
+    LoadedTrace,
+    Plan,
+    approximate_load,
+    compare,
+    replay_plan,
+)
 from lachesis.sweeps.cells import Cell, TraceSource
 
 #: The traces of a sweep, each read once.
@@ -33,8 +42,9 @@ class CellOutcome:
 
     Attributes:
         cell: its id.
-        rows: one a policy that could be run, in the cell's order.
-        failures: the reason of each that could not, by policy.
+        rows: one a policy, in the cell's order, but for those that failed.
+        infeasible: by policy, why it cannot be run, as its row says too.
+        failures: by policy, why it failed.
         searches: the searches for the load, as in the provenance of a run.
         wall_s: how long it took.
         timeline: the runs over time, if asked for.
@@ -42,6 +52,7 @@ class CellOutcome:
 
     cell: str
     rows: tuple[dict[str, Any], ...]
+    infeasible: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     searches: tuple[dict[str, Any], ...] = ()
     wall_s: float = 0.0
@@ -90,45 +101,56 @@ def run_cell(
     threads: int = 1,
     guesses: Guesses | None = None,
     stop: threading.Event | None = None,
+    known: KnownReplays | None = None,
 ) -> CellOutcome:
     """Run the policies of one cell.
 
-    A policy that the input does not allow (a session that does not fit its memory, say) takes no
-    other with it: it becomes a failure with its reason.
+    A policy that cannot be run (a session does not fit its memory, say) takes no other with it: its
+    row has the reason. One that fails for another reason (a policy in Python that raises an error,
+    say) becomes a failure, and has no row.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, or `stop` was set.
     """
     started = time.perf_counter()
-    failures: dict[str, str] = {}
+    faults: dict[str, LachesisError] = {}
     compared: list[Comparison] = []
     guesses = guesses or Guesses()
 
     def attempt(policies: Sequence[str]) -> None:
         comparison = compare(
             loaded, cell.plan, policies, cell.load, threads=threads, search=cell.search,
-            guess=guesses.near(cell, loaded, stop), stop=stop,
+            guess=guesses.near(cell, loaded, stop), stop=stop, known=known,
         )  # fmt: skip
         compared.append(comparison)
 
+    if cell.infeasible is not None:
+        infeasible = dict.fromkeys(cell.policies, cell.infeasible)
+        return _outcome(cell, loaded, [], infeasible, {}, time.perf_counter() - started)
     try:
         attempt(cell.policies)
     except LachesisError as error:
-        failures = {cell.policies[0]: str(error)}
+        faults = {cell.policies[0]: error}
         # Which of several it was shows when each runs alone; their results are the same.
         for policy in cell.policies if len(cell.policies) > 1 else ():
-            failures.pop(policy, None)
+            faults.pop(policy, None)
             try:
                 attempt([policy])
             except LachesisError as alone:
-                failures[policy] = str(alone)
-    return _outcome(cell, compared, failures, time.perf_counter() - started)
+                faults[policy] = alone
+    infeasible = {
+        policy: str(fault) for policy, fault in faults.items() if isinstance(fault, InfeasibleError)
+    }
+    failures = {policy: str(fault) for policy, fault in faults.items() if policy not in infeasible}
+    return _outcome(cell, loaded, compared, infeasible, failures, time.perf_counter() - started)
 
 
 def run_cells(
     cells: Sequence[Cell], traces: Traces, *, jobs: int, stop: threading.Event
 ) -> Generator[CellOutcome]:
     """Outcomes of cells as they end, on `jobs` threads.
+
+    Cells that differ only in what enters after a replay are replayed once.
 
     When the caller stops early, or Ctrl-C comes, the cells that run are stopped and no further one
     is begun.
@@ -138,19 +160,26 @@ def run_cells(
     """
     if jobs < 1:
         raise InputError("must be at least 1", field="jobs", value=jobs)
-    # With fewer cells than threads, the policies of a cell run side by side.
-    threads = max(1, jobs // max(1, len(cells)))
+    groups = of_one_replay(cells)
+    # With fewer replays than threads, the policies of a cell run side by side.
+    threads = max(1, jobs // max(1, len(groups)))
     guesses = Guesses()
 
-    def work(cell: Cell) -> CellOutcome:
-        return run_cell(cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop)
+    def work(group: Sequence[Cell]) -> list[CellOutcome]:
+        known = KnownReplays()
+        return [
+            run_cell(
+                cell, traces[cell.source], threads=threads, guesses=guesses, stop=stop, known=known
+            )
+            for cell in group
+        ]
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            waiting = {pool.submit(work, cell) for cell in cells}
+            waiting = {pool.submit(work, group) for group in groups}
             for future in as_completed(waiting):
                 waiting.discard(future)
-                yield future.result()
+                yield from future.result()
         except BaseException:
             # Python delivers Ctrl-C to the main thread only; the others look at this.
             stop.set()
@@ -158,15 +187,33 @@ def run_cells(
             raise
 
 
+def of_one_replay(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells in groups that share their replays, as they differ in flash endurance, say.
+
+    Groups, and the cells of each, stand in the order of the cells.
+    """
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in cells:
+        replayed = replay_plan(cell.plan)
+        key = (cell.source, replayed, cell.load, cell.search, cell.policies, cell.infeasible)
+        groups.setdefault(key, []).append(cell)
+    return list(groups.values())
+
+
 def _outcome(
-    cell: Cell, compared: Sequence[Comparison], failures: dict[str, str], wall_s: float
+    cell: Cell,
+    loaded: LoadedTrace,
+    compared: Sequence[Comparison],
+    infeasible: dict[str, str],
+    failures: dict[str, str],
+    wall_s: float,
 ) -> CellOutcome:
     # The names as asked for: a policy in Python may call itself otherwise.
-    policies = [policy for policy in cell.policies if policy not in failures]
+    policies = [name for name in cell.policies if name not in failures and name not in infeasible]
     runs = [run for comparison in compared for run in run_objects(comparison)]
     add_gains(runs)
-    rows = tuple(
-        run_row(
+    measured = {
+        policy: run_row(
             run,
             run_id=cell.run_id(policy),
             cell_id=cell.id,
@@ -174,23 +221,41 @@ def _outcome(
             overrides=cell.overrides,
         )
         for run, policy in zip(runs, policies, strict=True)
-    )
+    }
+    unmeasured = {
+        policy: infeasible_row(
+            cell.plan,
+            cell.load,
+            cell.search,
+            policy,
+            reason=reason,
+            run_id=cell.run_id(policy),
+            cell_id=cell.id,
+            trace=cell.trace,
+            trace_sha256=loaded.trace.sha256,
+            overrides=cell.overrides,
+        )
+        for policy, reason in infeasible.items()
+    }
+    by_policy = {**measured, **unmeasured}
+    rows = tuple(by_policy[policy] for policy in cell.policies if policy in by_policy)
     searches = {
         search.policy: search_object(search)
         for comparison in compared
         for search in comparison.searches
     }
     timeline = None
-    if cell.plan.timeline_interval_s is not None and rows:
+    if cell.plan.timeline_interval_s is not None and measured:
         tables = [
             timeline_of(comparison, replay)
             for comparison in compared
             for replay in comparison.replays
         ]
         timeline = pa.concat_tables(
-            [_identified(table, row) for table, row in zip(tables, rows, strict=True)]
+            [_identified(table, row) for table, row in zip(tables, measured.values(), strict=True)]
         )
-    return CellOutcome(cell.id, rows, failures, tuple(searches.values()), wall_s, timeline)
+    found = tuple(searches.values())
+    return CellOutcome(cell.id, rows, infeasible, failures, found, wall_s, timeline)
 
 
 def _identified(timeline: pa.Table, row: Mapping[str, Any]) -> pa.Table:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from lachesis import __version__
 from lachesis.errors import InputError, LachesisError
-from lachesis.simulation import LoadedTrace
+from lachesis.simulation import KnownReplays, LoadedTrace
 from lachesis.sweeps.cells import Cell, TraceSource
-from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, run_cell
+from lachesis.sweeps.execution import CellOutcome, Guesses, Traces, of_one_replay, run_cell
 from lachesis.sweeps.sweep import Execute
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 #: A cluster of this machine alone, which ends with the sweep.
 LOCAL = "local"
-#: How long one look at the tasks waits, so that Ctrl-C is heard.
-_LOOK_S = 0.5
+#: How long one look at the tasks waits: Ctrl-C is heard in between.
+_LOOK_S = 0.1
 #: How long a cluster has to take a connection.
 _CONNECT_S = 10.0
 _PORT_MAX = 65535
@@ -62,6 +62,8 @@ def on_ray(address: str) -> Execute:
         finally:
             stop.set()
             if not connected:
+                if address == LOCAL:
+                    _end_autoscaler(ray)
                 ray.shutdown()
 
     return execute
@@ -85,8 +87,9 @@ def _run(
             for reference in done:
                 yield from _fetch(ray, reference)
     finally:
+        # A task that runs hears of it as of Ctrl-C, and its worker lives on.
         for reference in waiting:
-            ray.cancel(reference, force=True)
+            ray.cancel(reference)
 
 
 def _fetch(ray: ModuleType, reference: object) -> list[CellOutcome]:
@@ -119,12 +122,14 @@ def _run_shard(
         )
     outcomes = []
     guesses = Guesses()
-    for cell in cells:
-        digest = digests[cell.source]
-        if digest not in _LOADED:
-            trace: Trace = ray.get(references[cell.source][0])
-            _LOADED[digest] = LoadedTrace(trace)
-        outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses))
+    for group in of_one_replay(cells):
+        known = KnownReplays()
+        for cell in group:
+            digest = digests[cell.source]
+            if digest not in _LOADED:
+                trace: Trace = ray.get(references[cell.source][0])
+                _LOADED[digest] = LoadedTrace(trace)
+            outcomes.append(run_cell(cell, _LOADED[digest], guesses=guesses, known=known))
     return outcomes
 
 
@@ -163,6 +168,17 @@ def _connect(ray: ModuleType, address: str) -> None:
         except (ConnectionError, ValueError, RuntimeError) as fault:
             said = " ".join(str(fault).split()) or type(fault).__name__
             raise InputError(f"no Ray cluster: {said}", field="--ray", value=address) from fault
+
+
+def _end_autoscaler(ray: ModuleType) -> None:
+    """End the autoscaler of a cluster of this machine, which has nothing to scale.
+
+    At its end it reports to Ray's store, which `ray.shutdown` ends first, and then waits a second
+    for the autoscaler in vain.
+    """
+    node = getattr(ray._private.worker, "_global_node", None)
+    if node is not None and hasattr(node, "kill_monitor"):
+        node.kill_monitor(check_alive=False)
 
 
 def _import_ray() -> ModuleType:

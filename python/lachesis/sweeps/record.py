@@ -42,19 +42,25 @@ class Record:
         )
         manifest.sessions.append(self._session)
 
-    def present(self, cell: str) -> None:
+    def present(self, outcome: CellOutcome) -> None:
         """A cell whose rows were there already."""
-        entry = self._entries[cell]
-        entry.state, entry.failures = "done", {}
+        self._note(outcome)
 
     def ended(self, outcome: CellOutcome) -> None:
         """A cell was run."""
-        entry = self._entries[outcome.cell]
-        entry.state = "failed" if outcome.failures else "done"
-        entry.failures = dict(outcome.failures)
+        entry = self._note(outcome)
         entry.searches = list(outcome.searches)
         entry.wall_s = outcome.wall_s
         self._session.cells += 1
+
+    def _note(self, outcome: CellOutcome) -> CellEntry:
+        entry = self._entries[outcome.cell]
+        entry.state = "infeasible" if outcome.infeasible else "done"
+        if outcome.failures:
+            entry.state = "failed"
+        entry.infeasible = dict(outcome.infeasible)
+        entry.failures = dict(outcome.failures)
+        return entry
 
     def write(self, *, now: bool = False) -> None:
         """Write the manifest, if it is due."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from lachesis import __version__
 from lachesis.errors import InputError
 from lachesis.results.directory import RUNS, TIMELINES, read_table, shard_file, write_table
-from lachesis.results.rows import run_columns, run_table
+from lachesis.results.rows import INFEASIBLE, STATUS, run_columns, run_table
 from lachesis.sweeps.cells import Cell
 from lachesis.sweeps.execution import CellOutcome
 
@@ -66,7 +66,8 @@ class Shard:
         timelines = None
         if self.timed:
             timelines = self._read(shard_file(directory, TIMELINES, self.number))
-            if timelines is None:
+            # What cannot be run has no timeline.
+            if timelines is None and set(rows[STATUS].to_pylist()) != {INFEASIBLE}:
                 return {}
         found: dict[str, CellOutcome] = {}
         by_cell: dict[str, list[dict[str, Any]]] = {}
@@ -81,7 +82,12 @@ class Shard:
                 runs = pa.array([row["run"] for row in mine], pa.string())
                 timeline = timelines.filter(pc.is_in(timelines["run"], value_set=runs))
                 timeline = timeline.replace_schema_metadata(None)
-            found[cell.id] = CellOutcome(cell.id, tuple(mine), timeline=timeline)
+            infeasible = {
+                policy: row["reason"]
+                for policy, row in zip(cell.policies, mine, strict=True)
+                if row[STATUS] == INFEASIBLE
+            }
+            found[cell.id] = CellOutcome(cell.id, tuple(mine), infeasible, timeline=timeline)
         if by_cell:
             raise self._foreign(shard_file(directory, RUNS, self.number))
         return found
@@ -95,7 +101,8 @@ class Shard:
         # The rows last: where they are, the timelines are.
         if self.timed:
             pieces = [outcome.timeline for outcome in ended if outcome.timeline is not None]
-            self._write(shard_file(directory, TIMELINES, self.number), pa.concat_tables(pieces))
+            if pieces:
+                self._write(shard_file(directory, TIMELINES, self.number), pa.concat_tables(pieces))
         self._write(shard_file(directory, RUNS, self.number), run_table(rows))
 
     def _write(self, path: Path, table: pa.Table) -> None:

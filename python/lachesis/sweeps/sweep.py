@@ -63,7 +63,7 @@ class SweepOutcome:
 
     @property
     def failures(self) -> int:
-        """Runs that have no row."""
+        """Runs that failed, and have no row."""
         return sum(len(entry.failures) for entry in self.manifest.cells)
 
 
@@ -91,8 +91,9 @@ def sweep(
 ) -> SweepOutcome:
     """Run what a specification asks for and the directory does not hold yet.
 
-    Everything that can be refused is refused before the first run. Results of cells that end are
-    kept whatever happens after: an error, Ctrl-C, or the end of the process.
+    Everything that is wrong is refused before the first run; a combination that cannot be run gets
+    a row that says so, and the others are run. Results of cells that end are kept whatever happens
+    after: an error, Ctrl-C, or the end of the process.
 
     Args:
         specification: what to run.
@@ -118,7 +119,7 @@ def sweep(
         ...     first = sweep(asked, folder, on_threads(2))
         ...     again = sweep(asked, folder, on_threads(1))
         >>> first.manifest.counts(), first.cells_run, again.cells_run
-        ({'done': 2, 'failed': 0, 'pending': 0}, 2, 0)
+        ({'done': 2, 'infeasible': 0, 'failed': 0, 'pending': 0}, 2, 0)
     """
     watcher = watcher or SweepWatcher()
     cells = expand(specification)
@@ -198,8 +199,8 @@ class _Sweep:
         missing = []
         for shard in self.shards:
             present = dict(shard.present(self.place))
-            for cell in present:
-                self.record.present(cell)
+            for outcome in present.values():
+                self.record.present(outcome)
             if cells := unfinished(shard, present):
                 self.open[shard.number] = present
                 missing.append(cells)

@@ -31,6 +31,11 @@ from lachesis.traces.stripping import input_tokens_of
 _SHORTER_INPUT = "context reset: the input was shorter than what the agent had written"
 _OTHER_TEXT = "context reset: the input's text differs from what the agent had written"
 
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_LADEN = SegmentClass.LADEN
+_RESET = Boundary.RESET
+
+
 Sections = list[tuple[int, Group, tuple[object, ...]]]
 
 
@@ -82,7 +87,7 @@ class AgentRecovery:
         suffix = self._cut_to_input(request, total)
         kept = len(context.stack)
 
-        work: Group = (SegmentClass.LADEN, turn, None) if self.by_turn else self.long_group
+        work: Group = (_LADEN, turn, None) if self.by_turn else self.long_group
         room = total - context.tokens
         sections: Sections = []
         if not context.stack:
@@ -111,7 +116,7 @@ class AgentRecovery:
         )
         stripped_at_once = self.by_round and request.reasoning_tokens > 0
         if stripped_at_once:
-            output.group = (SegmentClass.LADEN, number, None)
+            output.group = (_LADEN, number, None)
         context.push(output)
         if stripped_at_once:
             context.cut(len(context.stack) - 1, Boundary.REQUEST_END, number)
@@ -130,7 +135,7 @@ class AgentRecovery:
             else (Boundary.SUBAGENT_RETURN, self.context.previous)
         )
         for chunk in self.context.stack:
-            if chunk.group[0] is SegmentClass.LADEN and self.by_turn:
+            if chunk.group[0] is _LADEN and self.by_turn:
                 chunk.closed_by, chunk.closed_after = Boundary.TURN_END, self.context.previous
             else:
                 chunk.closed_by, chunk.closed_after = end, after
@@ -141,7 +146,7 @@ class AgentRecovery:
             context.cut(context.prompt_chunks, Boundary.COMPACTION, context.previous)
             self.compactions += 1
         if request.rewinds_to is not None:
-            context.cut(context.kept_by_birth(request.rewinds_to), Boundary.RESET, context.previous)
+            context.cut(context.kept_by_birth(request.rewinds_to), _RESET, context.previous)
 
     def _end_turn(self, turn: int) -> list[Chunk] | None:
         """Under turn-end stripping: what the turn that has ended leaves dead; else None."""
@@ -161,7 +166,7 @@ class AgentRecovery:
         context = self.context
         prompt = context.stack[0].tokens if context.prompt_chunks else 0
         lost = context.tokens - prompt
-        context.cut(0, Boundary.RESET, context.previous)
+        context.cut(0, _RESET, context.previous)
         return lost
 
     def _cut_to_input(self, request: LoggedRequest, total: int) -> list[Part] | None:
@@ -171,16 +176,16 @@ class AgentRecovery:
         if parts is None:
             known_new = (request.appended_tokens or 0) + (request.carried_tokens or 0)
             kept = context.kept_by_tokens(max(0, total - known_new))
-            if context.cut(kept, Boundary.RESET, context.previous):
+            if context.cut(kept, _RESET, context.previous):
                 self.quality.adjusted[_SHORTER_INPUT] += 1
             return None
         kept, matched = context.kept_by_parts(parts)
-        if context.cut(kept, Boundary.RESET, context.previous):
+        if context.cut(kept, _RESET, context.previous):
             self.quality.adjusted[_OTHER_TEXT] += 1
         kept = context.kept_by_tokens(total)
         if kept < len(context.stack):
             # The text says that more was kept than the reported count has room for.
-            context.cut(kept, Boundary.RESET, context.previous)
+            context.cut(kept, _RESET, context.previous)
             self.quality.adjusted[_SHORTER_INPUT] += 1
             matched = context.parts_matched
         return list(parts[matched:])

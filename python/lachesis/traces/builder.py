@@ -19,22 +19,34 @@ Example:
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
-
-import pyarrow.compute as pc
+from itertools import chain
+from pathlib import Path
 
 from lachesis.errors import InputError
+from lachesis.traces.batches import CollectedSessions
 from lachesis.traces.logged import Stripping
-from lachesis.traces.prompts import PromptKey, common_lengths, first_requests
+from lachesis.traces.lone_requests import LoneRequests, lone_sessions
+from lachesis.traces.prompts import (
+    PromptKey,
+    common_lengths,
+    first_requests,
+    implied_lengths,
+)
 from lachesis.traces.quality import Quality
 from lachesis.traces.recovery import recover_session
 from lachesis.traces.rows import Rows
 from lachesis.traces.session_builder import SessionBuilder, encodable
-from lachesis.traces.trace import Trace, unique_name
+from lachesis.traces.session_names import SessionNames, name_key
+from lachesis.traces.spool import Spool, Tables
+from lachesis.traces.trace import Trace
 from lachesis.traces.validate import validate
+from lachesis.traces.waiting_sessions import WaitingSessions
+
+#: A batch is made when one of its tables has so many rows, or more for a long session.
+_BATCH_ROWS = 16_384
 
 
 class TraceBuilder:
@@ -43,17 +55,22 @@ class TraceBuilder:
     Args:
         source: where the data come from (file or folder name), for trace.json and messages.
         tokenizer: how tokens were counted where the log does not say, e.g. ``"4 characters"``.
+        scratch: folder for what is complete and does not fit into a little memory; the system's
+            folder for temporary files if None.
     """
 
-    def __init__(self, *, source: str, tokenizer: str = "as reported") -> None:
+    def __init__(
+        self, *, source: str, tokenizer: str = "as reported", scratch: Path | None = None
+    ) -> None:
         self.source = source
         self.tokenizer = tokenizer
         self.quality = Quality()
-        self.sessions: list[SessionBuilder] = []
-        self._names: Counter[str] = Counter()
-        self._given: list[tuple[str, int, str]] = []  # what to undo to take names back
-        self._finished: list[tuple[str, str]] = []
+        self.sessions: list[SessionBuilder | int] = []  # a number: waits, see `complete`
+        self._waiting = WaitingSessions(scratch)
+        self._names = SessionNames()
+        self._finished: dict[str, array[int]] = {}  # hashes of names, by harness
         self._rows = Rows()
+        self._complete = Spool(scratch)
         self._may_skip: frozenset[str] = frozenset()
 
     def session(
@@ -77,12 +94,8 @@ class TraceBuilder:
         `orphan`: a sub-agent without a lead, a session of its own; counted.
         A session without requests is skipped and counted.
         """
-        name = encodable(name)
-        times = self._names[name]
-        unique = unique_name(name, self._names)
-        self._given.append((name, times, unique))
         opened = SessionBuilder(
-            unique,
+            self._names.unique(encodable(name)),
             workload=workload,
             harness=harness,
             source=self.source if source is None else source,
@@ -127,12 +140,34 @@ class TraceBuilder:
         else:
             self.sessions.remove(session)
         if session.requests:
-            self._finished.append((session.harness, session.name))
+            finished = self._finished.setdefault(session.harness, array("Q"))
+            finished.append(name_key(session.name))
         self._recover(session, {})
 
-    def finished(self, harness: str) -> frozenset[str]:
-        """Names of the sessions of a harness that were taken in with `finish`."""
-        return frozenset(name for by, name in self._finished if by == harness)
+    def complete(self, session: SessionBuilder) -> None:
+        """Nothing more will be pushed to a session, so that it needs no memory until the end.
+
+        Unlike after `finish`, the lengths of its prompts are compared with other sessions'.
+        """
+        for index in range(len(self.sessions) - 1, -1, -1):
+            if self.sessions[index] is session:
+                self.sessions[index] = self._waiting.take(session)
+                return
+
+    def finished(self, harness: str) -> frozenset[int]:
+        """`name_key` of each session of a harness that was taken in with `finish`."""
+        return frozenset(self._finished.get(harness, ()))
+
+    def add_lone(self, requests: LoneRequests, *, workload: str, harness: str, source: str) -> None:
+        """Take in requests of which each is a session of its own, named ``request-N``.
+
+        Their counts and times must keep the rules for which `SessionBuilder.request` looks.
+        """
+        self._fold()
+        names = self._names.numbered(requests.numbers)
+        self._keep(
+            lone_sessions(requests, names, workload=workload, harness=harness, source=source)
+        )
 
     def may_skip(self, sources: Iterable[str]) -> None:
         """Name sources whose sessions are skipped and counted, no error, where they break a rule.
@@ -142,33 +177,37 @@ class TraceBuilder:
         self._may_skip = frozenset(sources)
 
     def mark(self) -> BuilderMark:
-        """What has been taken in so far, for `take_back`."""
+        """What has been taken in so far, for `take_back`; an earlier mark is of no use any more."""
+        self._names.mark()
         return BuilderMark(
             len(self.sessions),
-            len(self._given),
-            len(self._finished),
+            {harness: len(names) for harness, names in self._finished.items()},
+            len(self._complete),
             self._rows.counts(),
-            deepcopy(self.quality),
+            self.quality.snapshot(),
+            len(self.quality.skipped),
         )
 
     def take_back(self, mark: BuilderMark) -> None:
         """Forget everything that came after `mark`: a file turned out to be broken."""
         del self.sessions[mark.sessions :]
-        del self._finished[mark.finished :]
-        while len(self._given) > mark.names:
-            name, times, unique = self._given.pop()
-            if unique != name:
-                del self._names[unique]
-            self._names[name] = times
-        if self._rows.counts() != mark.rows:
-            self._rows.truncate(mark.rows)
-        self.quality.replace(mark.quality)
+        for harness, names in self._finished.items():
+            del names[mark.finished.get(harness, 0) :]
+        self._names.take_back()
+        if len(self._complete) > mark.batches:
+            begun = self._complete[mark.batches]
+            self._rows.take()
+        else:
+            begun = self._rows.take()
+        self._complete.truncate(mark.batches)
+        self._keep({name: table.slice(0, mark.rows[name]) for name, table in begun.items()})
+        self.quality.restore(mark.quality, mark.skipped_files)
 
     @property
     def holds_requests(self) -> bool:
         """Whether any session has a request."""
-        return any(session.requests for session in self.sessions) or bool(
-            self._rows.counts()["requests"]
+        return any(isinstance(each, int) or each.requests for each in self.sessions) or bool(
+            len(self._complete) or self._rows.counts()["requests"]
         )
 
     def build(self) -> Trace:
@@ -176,27 +215,24 @@ class TraceBuilder:
 
         Sessions are gone from the builder afterwards.
         """
-        lengths = common_lengths(
-            request for session in self.sessions for request in first_requests(session.requests)
-        )
-        waiting, self.sessions = self.sessions[::-1], []
-        while waiting:
-            self._recover(waiting.pop(), lengths)
-        if not self._rows.counts()["sessions"]:
+        return self.collect().whole()
+
+    def collect(self) -> CollectedSessions:
+        """The same in batches, which need not fit into memory."""
+        numbers = [each for each in self.sessions if isinstance(each, int)]
+        opened = (each for each in self.sessions if not isinstance(each, int))
+        implied = (implied_lengths(first_requests(each.requests)) for each in opened)
+        lengths = common_lengths(chain(self._waiting.implied(numbers), *implied))
+        waiting = self._waiting.sessions(numbers, self.quality)
+        left, self.sessions = self.sessions[::-1], []
+        while left:
+            session = left.pop()
+            self._recover(next(waiting) if isinstance(session, int) else session, lengths)
+        self._fold()
+        if not len(self._complete):
             raise InputError(nothing_remains(self.quality), path=self.source)
-        tables = self._rows.tables()
-        sources = pc.value_counts(tables["requests"]["usage_source"])
-        self.quality.requests.update(
-            {each["values"]: each["counts"] for each in sources.to_pylist()}
-        )
-        trace = Trace(
-            **tables,
-            source=self.source,
-            tokenizer=self.tokenizer,
-            quality=self.quality,
-        )
-        validate(trace, self.source)
-        return trace
+        self.quality.requests.update(self._complete.totals.usage)
+        return CollectedSessions(self._complete, self.source, self.tokenizer, self.quality)
 
     def _recover(self, session: SessionBuilder, lengths: Mapping[PromptKey, int]) -> None:
         if not session.requests:
@@ -213,9 +249,19 @@ class TraceBuilder:
             return
         finally:
             session.requests = []
-        self._rows.fold()
         self.quality.merge(quality)
         self.quality.orphan_subagents += session.orphan
+        if max(self._rows.counts().values()) >= _BATCH_ROWS:
+            self._fold()
+
+    def _fold(self) -> None:
+        self._keep(self._rows.take())
+
+    def _keep(self, tables: Tables) -> None:
+        """Validate a batch of complete sessions and put it by."""
+        if tables["sessions"].num_rows:
+            validate(Trace(**tables, source=self.source), self.source)
+            self._complete.append(tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +269,11 @@ class BuilderMark:
     """A state of a `TraceBuilder`: how many sessions, names and rows, and the counts."""
 
     sessions: int
-    names: int
-    finished: int
+    finished: dict[str, int]
+    batches: int
     rows: dict[str, int]
     quality: Quality
+    skipped_files: int
 
 
 def nothing_remains(quality: Quality) -> str:

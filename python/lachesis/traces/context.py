@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from lachesis.traces.logged import Part, PartKind
 from lachesis.traces.schema import Boundary, SegmentClass
 
@@ -20,10 +22,12 @@ UNKNOWN_INPUT: tuple[Hashable, ...] = (object(),)
 #: Group of a chunk: class, a number that keeps same-class groups apart, and a prompt's key.
 Group = tuple[SegmentClass, int, str | None]
 OUTPUT_KINDS = frozenset({PartKind.ANSWER, PartKind.CALL, PartKind.REASONING})
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_PROMPT = SegmentClass.PROMPT
+_LADEN = SegmentClass.LADEN
 
 
-@dataclass(slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, gc=False):
     """Tokens that were written together. `keys` are its parts' keys; None if not known (yet)."""
 
     tokens: int
@@ -35,8 +39,7 @@ class Chunk:
     closed_after: int = -1
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct, gc=False):
     """One request's effect: how many chunks it matched, which it wrote, and its output chunk."""
 
     kept: int
@@ -60,6 +63,8 @@ class AgentContext:
     def cut(self, kept: int, boundary: Boundary, closed_after: int) -> list[Chunk]:
         """Kill everything above the lowest `kept` chunks; returns the dead, lowest first."""
         dead = self.stack[kept:]
+        if not dead:
+            return dead
         for chunk in dead:
             chunk.closed_by = boundary
             chunk.closed_after = closed_after
@@ -75,12 +80,12 @@ class AgentContext:
     @property
     def prompt_chunks(self) -> int:
         """How many of the lowest chunks are the prompt (0 or 1)."""
-        return int(bool(self.stack) and self.stack[0].group[0] is SegmentClass.PROMPT)
+        return int(bool(self.stack) and self.stack[0].group[0] is _PROMPT)
 
     def kept_by_turn(self, turn: int) -> int:
         """How many of the lowest chunks survive the end of the turn before `turn`."""
         for index, chunk in enumerate(self.stack):
-            if chunk.group[0] is SegmentClass.LADEN and chunk.group[1] < turn:
+            if chunk.group[0] is _LADEN and chunk.group[1] < turn:
                 return index
         return len(self.stack)
 

@@ -12,6 +12,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from lachesis.traces.schema import EdgeKind, Status, UsageSource
 
 #: ``turn``: reasoning leaves the context when a turn ends; ``round``: after every request.
@@ -64,8 +66,7 @@ def content_key(text: str, kind: str = "") -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-@dataclass(slots=True)
-class LoggedRequest:
+class LoggedRequest(msgspec.Struct, gc=False):
     """One provider call as the log has it. Made by `SessionBuilder.request`; see there."""
 
     agent: Hashable
@@ -93,7 +94,7 @@ class LoggedRequest:
     rewinds_to: int | None
     row: int | str | None
     # Filled by the session builder from spawn(), resume(), returns() and compacted().
-    extra_edges: list[Edge] = field(default_factory=list)
+    extra_edges: list[Edge] = msgspec.field(default_factory=list)
     after_compaction: bool = False
     summary_tokens: int | None = None
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lachesis.errors import InputError, printable
+from lachesis.traces.batches import Part, TraceBatches
 from lachesis.traces.readers.protocol import ReadOptions
-from lachesis.traces.readers.registry import read
-from lachesis.traces.trace import Trace, concat
+from lachesis.traces.readers.registry import read_batches
+from lachesis.traces.trace import Trace
 
 
 def open_trace(
@@ -25,6 +26,15 @@ def open_trace(
     Raises `InputError` for an unknown name, listing the known ones, and for whatever cannot be
     read.
     """
+    return open_batches(*names, format=format, options=options).whole()
+
+
+def open_batches(
+    *names: str | Path,
+    format: str | None = None,
+    options: ReadOptions | None = None,
+) -> TraceBatches:
+    """What `open_trace` gives, in batches of sessions, which need not fit into memory."""
     if not names:
         raise InputError("name at least one trace")
     paths = [name for name in names if is_path(name)]
@@ -33,10 +43,13 @@ def open_trace(
     if not paths and options is not None and options.columns:
         value = next(iter(options.columns))
         raise InputError("has no effect on built-in corpora", field="map", value=value)
-    traces: list[Trace] = [_corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)]
+    parts: list[Part] = [_corpus(str(name)) for name in dict.fromkeys(names) if not is_path(name)]
     if paths:
-        traces.append(read(paths, format=format, options=options))
-    return concat(traces, _joined(names) if len(traces) > 1 else None)
+        logs = read_batches(paths, format=format, options=options)
+        if not parts:
+            return logs
+        parts.append(logs)
+    return TraceBatches(parts, _joined(names))
 
 
 def is_path(name: str | Path) -> bool:

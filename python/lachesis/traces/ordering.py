@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+
+import msgspec
 
 from lachesis.errors import InputError
 from lachesis.traces.logged import Edge, LoggedRequest, LoggedSpawn
@@ -17,9 +18,13 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.schema import EdgeKind, ToolClass
 
 _NO_DELAY_OF_ITS_OWN = {ToolClass.SPAWN}
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_USER = EdgeKind.USER
+_TOOL = EdgeKind.TOOL
+_RETURN = EdgeKind.RETURN
 
 
-class OrderedRequest(NamedTuple):
+class OrderedRequest(msgspec.Struct, frozen=True, gc=False):
     """A request with its number in the session's order, and its edges to earlier numbers."""
 
     number: int
@@ -66,10 +71,11 @@ def order_requests(
         else:
             turn_of[handle] = turn_of[spawns[request.agent].spawned_by]
         delays = _delays(handle, requests, edges[handle], before, spawns, recorded_delays)
-        after = sorted(
-            (number_of[edge.request], edge.kind, delay)
-            for edge, delay in zip(edges[handle], delays, strict=True)
-        )
+        after = [
+            (number_of[earlier], kind, delay)
+            for (earlier, kind, _), delay in zip(edges[handle], delays, strict=True)
+        ]
+        after.sort()
         ordered.append(
             OrderedRequest(
                 number,
@@ -114,18 +120,20 @@ def _edges_of(
     lead: Hashable,
 ) -> list[Edge]:
     """Edges of one request, one an earlier request; the explicit ones win over the automatic."""
-    found: dict[int, Edge] = {}
-    for edge in (*request.after, *request.extra_edges):
-        found.setdefault(edge.request, edge)
+    edges = [*request.after, *request.extra_edges]
     if previous >= 0:
         opens = request.opens_turn and request.agent == lead
-        kind = EdgeKind.USER if opens else EdgeKind.TOOL
-        found.setdefault(previous, Edge(previous, kind, request.delay_s))
+        edges.append(Edge(previous, _USER if opens else _TOOL, request.delay_s))
+        if len(edges) == 1:
+            return edges
     elif request.agent != lead:
-        by = spawns[request.agent].spawned_by
-        found.setdefault(by, Edge(by, EdgeKind.SPAWN, request.delay_s))
-    found.pop(index, None)
-    return list(found.values())
+        edges.append(Edge(spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s))
+    if len(edges) > 1:
+        found: dict[int, Edge] = {}
+        for edge in edges:
+            found.setdefault(edge.request, edge)
+        edges = list(found.values())
+    return [edge for edge in edges if edge.request != index]
 
 
 def _topological(
@@ -137,9 +145,7 @@ def _topological(
     quality: Quality,
 ) -> list[int]:
     count = len(requests)
-    if all(edge.request < index for index, of in enumerate(edges) for edge in of) and _in_time(
-        requests
-    ):
+    if _in_log_order(requests, edges):
         return list(range(count))
     waiting = [len(of) for of in edges]
     followers: list[list[int]] = [[] for _ in range(count)]
@@ -182,14 +188,18 @@ def _topological(
     return order
 
 
-def _in_time(requests: Sequence[LoggedRequest]) -> bool:
+def _in_log_order(requests: Sequence[LoggedRequest], edges: list[list[Edge]]) -> bool:
+    """Whether every edge points backwards and start times never fall in the order of the log."""
     latest = float("-inf")
-    for request in requests:
-        if request.start_s is None:
-            continue
-        if request.start_s < latest:
-            return False
-        latest = request.start_s
+    for index, request in enumerate(requests):
+        for edge in edges[index]:
+            if edge.request >= index:
+                return False
+        start_s = request.start_s
+        if start_s is not None:
+            if start_s < latest:
+                return False
+            latest = start_s
     return True
 
 
@@ -203,7 +213,7 @@ def _drop_one_return(
         if placed[index]:
             continue
         for position, edge in enumerate(of):
-            if edge.kind is EdgeKind.RETURN and not placed[edge.request]:
+            if edge.kind is _RETURN and not placed[edge.request]:
                 del of[position]
                 followers[edge.request].remove(index)
                 waiting[index] -= 1
@@ -219,9 +229,12 @@ def _delays(
     spawns: Mapping[Hashable, LoggedSpawn],
     recorded_delays: bool,
 ) -> list[float | None]:
+    delays = [edge.delay_s for edge in edges]
+    if None not in delays:
+        return delays
     request = requests[handle]
     returned_to_previous = any(
-        edge.kind is EdgeKind.RETURN and previous in spawns[requests[edge.request].agent].triggers
+        edge.kind is _RETURN and previous in spawns[requests[edge.request].agent].triggers
         for edge in edges
         if requests[edge.request].agent in spawns
     )
@@ -243,13 +256,13 @@ def _delay(
 ) -> float | None:
     tools = earlier.tools
     only_spawns = tools is not None and all(tool in _NO_DELAY_OF_ITS_OWN for tool in tools)
-    if kind is EdgeKind.TOOL and took_subagents:
+    if kind is _TOOL and took_subagents:
         # The recorded gap is the sub-agents' run, which the replay plays itself.
         return 0.0 if only_spawns or tools is None else None
     if recorded_delays and request.start_s is not None and earlier.end_s is not None:
         return max(0.0, request.start_s - earlier.end_s)
-    if kind in (EdgeKind.SPAWN, EdgeKind.RETURN):
+    if kind in (EdgeKind.SPAWN, _RETURN):
         return 0.0
-    if kind is EdgeKind.TOOL and only_spawns:
+    if kind is _TOOL and only_spawns:
         return 0.0
     return None

@@ -8,7 +8,7 @@ same prompt come out a few tokens apart. They get the smallest of these lengths,
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from lachesis.traces.context import leading_kind
 from lachesis.traces.logged import LoggedRequest, Part, PartKind, content_key
@@ -41,16 +41,21 @@ def implied_length(request: LoggedRequest, parts: Sequence[Part], room: int) -> 
     return room - visible
 
 
-def common_lengths(requests: Iterable[LoggedRequest]) -> dict[PromptKey, int]:
-    """The common length for each prompt that the `requests` (first ones of agents) imply."""
-    ranges: dict[PromptKey, tuple[int, int]] = {}
+def implied_lengths(requests: Iterable[LoggedRequest]) -> Iterator[tuple[PromptKey, int]]:
+    """Prompts and the lengths that the `requests`, first ones of agents, imply for them."""
     for request in requests:
         if request.parts is None or request.prompt_tokens is not None:
             continue
         length = implied_length(request, request.parts, request.input_tokens or 0)
         key = prompt_key(request, request.parts[: leading_kind(request.parts, PartKind.SYSTEM)])
-        if length is None or key is None:
-            continue
+        if length is not None and key is not None:
+            yield key, length
+
+
+def common_lengths(implied: Iterable[tuple[PromptKey, int]]) -> dict[PromptKey, int]:
+    """The common length of each prompt whose implied lengths lie close enough together."""
+    ranges: dict[PromptKey, tuple[int, int]] = {}
+    for key, length in implied:
         least, most = ranges.get(key, (length, length))
         ranges[key] = (min(least, length), max(most, length))
     return {

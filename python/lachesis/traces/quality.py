@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from typing import Any, Final
 
 #: Fields that the canonical form needs and no log states; finding them is no repair.
@@ -34,7 +35,10 @@ class Quality:
 
     def fill(self, field_name: str, how: str, count: int = 1) -> None:
         """Count `count` values of `field_name` filled in by `how`."""
-        self.filled.setdefault(field_name, Counter())[how] += count
+        ways = self.filled.get(field_name)
+        if ways is None:
+            ways = self.filled[field_name] = Counter()
+        ways[how] += count
 
     def merge(self, other: Quality) -> None:
         """Add the counts of `other`."""
@@ -75,6 +79,23 @@ class Quality:
         """Take over the counts of `other`, which stays as it is."""
         for each in fields(self):
             setattr(self, each.name, deepcopy(getattr(other, each.name)))
+
+    def snapshot(self) -> Quality:
+        """A copy of all counts for `restore`, without the skipped files, which may be many."""
+        return replace(
+            self,
+            **{
+                each.name: {} if each.name == "skipped" else deepcopy(getattr(self, each.name))
+                for each in fields(self)
+            },
+        )
+
+    def restore(self, snapshot: Quality, skipped_files: int) -> None:
+        """Go back to a snapshot, when so many files had been skipped."""
+        skipped = dict(islice(self.skipped.items(), skipped_files))
+        for each in fields(self):
+            setattr(self, each.name, deepcopy(getattr(snapshot, each.name)))
+        self.skipped = skipped
 
     def to_json(self) -> dict[str, Any]:
         """As ``trace import --json`` and ``trace.json`` give it; keys sorted, zero counts kept."""

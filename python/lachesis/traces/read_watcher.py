@@ -88,6 +88,7 @@ class CountedFile(io.RawIOBase):
         self._path = path
         self._ledger = ledger
         self._position = 0
+        self._told = 0
 
     def readable(self) -> bool:
         """Always."""
@@ -97,8 +98,13 @@ class CountedFile(io.RawIOBase):
         """Fill `buffer` as far as the file goes at once; 0 at the end."""
         count = self._raw.readinto(buffer) or 0
         self._position += count
-        self._ledger.reached(self._path, self._position)
+        if not count or self._position - self._told >= _PIECE_BYTES:
+            self._tell()
         return count
+
+    def _tell(self) -> None:
+        self._told = self._position
+        self._ledger.reached(self._path, self._position)
 
     def readall(self) -> bytes:
         """The rest of the file, taken in pieces so that an interrupt comes through."""
@@ -109,5 +115,7 @@ class CountedFile(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file beneath."""
+        if self._told < self._position:
+            self._tell()
         self._raw.close()
         super().close()

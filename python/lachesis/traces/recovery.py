@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite
+from operator import attrgetter
 from typing import Literal, Protocol
 
 from lachesis.errors import InputError
@@ -20,6 +21,10 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.rows import Rows
 from lachesis.traces.schema import TOKENS_MAX, Boundary, SegmentClass, Status
 from lachesis.traces.stripping import recognise_stripping
+
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_SESSION_END = Boundary.SESSION_END
+_OK = Status.OK
 
 
 class LoggedSession(Protocol):
@@ -62,7 +67,8 @@ def recover_session(
         session=session.name,
         quality=quality,
     )
-    number_of_agent = _number_agents(requests, ordered)
+    requests = [requests[each.handle] for each in ordered]
+    number_of_agent = _number_agents(requests)
     recoveries = {
         agent: AgentRecovery(
             agent=number,
@@ -78,10 +84,10 @@ def recover_session(
         for agent, number in number_of_agent.items()
     }
     steps = [
-        recoveries[requests[each.handle].agent].step(
-            requests[each.handle], number=each.number, handle=each.handle, turn=each.turn
+        recoveries[request.agent].step(
+            request, number=each.number, handle=each.handle, turn=each.turn
         )
-        for each in ordered
+        for request, each in zip(requests, ordered, strict=True)
     ]
     last = len(ordered) - 1
     for recovery in recoveries.values():
@@ -94,26 +100,33 @@ def recover_session(
     rows.sessions["starts_midway"].append(session.starts_midway)
     rows.sessions["ends_open"].append(session.ends_open)
     segments = _Segments(session.name, rows, last)
-    stacks: dict[Hashable, _Stack] = {agent: _Stack() for agent in recoveries}
-    for each, step in zip(ordered, steps, strict=True):
-        request = requests[each.handle]
-        agent = number_of_agent[request.agent]
-        output_segment = stacks[request.agent].play(
-            step, agent=agent, number=each.number, segments=segments
-        )
-        _append_request(rows, session.name, request, each, agent, output_segment)
+    stacks = {agent: _Stack(number, segments) for agent, number in number_of_agent.items()}
+    output_segments = [
+        stacks[request.agent].play(step) for request, step in zip(requests, steps, strict=True)
+    ]
+    agents = [number_of_agent[request.agent] for request in requests]
+    _append_requests(rows, session.name, requests, ordered, agents, output_segments)
+    _append_spans(rows, session.name, segments)
     _append_spawns(rows, session, ordered, number_of_agent, quality)
 
 
+#: Columns of the requests that are as the log has them. Members of enums go in as the strings that
+#: they are: to ask each for its value would take as long as making the column.
+_AS_LOGGED = ("model", "status", "output_tokens", "reasoning_tokens", "observations",
+              "reported_cached_tokens", "start_s", "end_s", "usage_source")  # fmt: skip
+
+
 class _Segments:
-    """Segment ids of one session, given at first mention."""
+    """Segment ids of one session, given at first mention, and the spans made of them."""
 
     def __init__(self, session: str, rows: Rows, last_request: int) -> None:
         self.session = session
-        self.rows = rows
+        self.columns = rows.segments
         self.last_request = last_request
         self.ids: dict[object, int] = {}
         self.shared_written: set[int] = set()
+        self.spans: list[tuple[int, int, bool]] = []  # segment, tokens and whether written
+        self.span_counts: list[int] = []  # of each request
 
     def of(self, chunk: Chunk, agent: int) -> int:
         """The chunk's segment; a prompt with a key is one segment for the whole session."""
@@ -122,19 +135,19 @@ class _Segments:
         key: object
         if prefix_key is not None:
             key = prefix_key
-            closed_by, closed_after = Boundary.SESSION_END, self.last_request
+            closed_by, closed_after = _SESSION_END, self.last_request
         else:
             key = (agent, segment_class, group, closed_by, closed_after)
         segment = self.ids.get(key)
         if segment is None:
             assert closed_by is not None, "Invariant: every chunk was closed by finish()"
             segment = self.ids[key] = len(self.ids)
-            columns = self.rows.segments
+            columns = self.columns
             columns["session"].append(self.session)
             columns["segment"].append(segment)
-            columns["class"].append(segment_class.value)
+            columns["class"].append(segment_class)
             columns["agent"].append(agent)
-            columns["closed_by"].append(closed_by.value)
+            columns["closed_by"].append(closed_by)
             columns["closed_after"].append(closed_after)
             columns["prefix_key"].append(prefix_key)
         return segment
@@ -147,49 +160,45 @@ class _Stack:
     gathers neighbours of one segment as [segment, tokens, chunks].
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agent: int, segments: _Segments) -> None:
+        self.agent = agent
+        self.segments = segments
         self.chunks: list[tuple[int, int]] = []
         self.runs: list[list[int]] = []
 
-    def play(self, step: Step, *, agent: int, number: int, segments: _Segments) -> int:
-        """Append the step's spans; returns the segment of its output."""
+    def play(self, step: Step) -> int:
+        """Append the spans of the next request; returns the segment of its output."""
+        segments = self.segments
         while len(self.chunks) > step.kept:
             self._pop()
-        spans: list[tuple[int, int, bool]] = [
-            (segment, tokens, False) for segment, tokens, _ in self.runs if tokens
-        ]
+        spans = [(segment, tokens, False) for segment, tokens, _ in self.runs if tokens]
         for chunk in step.written:
-            if not chunk.tokens:
+            tokens = chunk.tokens
+            if not tokens:
                 self.chunks.append((-1, 0))
                 continue
-            segment = segments.of(chunk, agent)
-            self._push(segment, chunk.tokens)
+            segment = segments.of(chunk, self.agent)
+            self._push(segment, tokens)
             if chunk.group[2] is not None:
                 # Another agent of the session may have written this prompt before.
-                spans.append((segment, chunk.tokens, segment not in segments.shared_written))
+                spans.append((segment, tokens, segment not in segments.shared_written))
                 segments.shared_written.add(segment)
             elif spans and spans[-1][0] == segment and spans[-1][2]:
-                spans[-1] = (segment, spans[-1][1] + chunk.tokens, True)
+                spans[-1] = (segment, spans[-1][1] + tokens, True)
             else:
-                spans.append((segment, chunk.tokens, True))
-        output_segment = segments.of(step.output, agent)
+                spans.append((segment, tokens, True))
+        segments.spans += spans
+        segments.span_counts.append(len(spans))
+        output_segment = segments.of(step.output, self.agent)
         self._push(output_segment, step.output.tokens)
-
-        columns = segments.rows.spans
-        for position, (segment, tokens, written) in enumerate(spans):
-            columns["session"].append(segments.session)
-            columns["request"].append(number)
-            columns["position"].append(position)
-            columns["segment"].append(segment)
-            columns["tokens"].append(tokens)
-            columns["written"].append(written)
         return output_segment
 
     def _push(self, segment: int, tokens: int) -> None:
         self.chunks.append((segment, tokens))
-        if self.runs and self.runs[-1][0] == segment:
-            self.runs[-1][1] += tokens
-            self.runs[-1][2] += 1
+        run = self.runs[-1] if self.runs else None
+        if run is not None and run[0] == segment:
+            run[1] += tokens
+            run[2] += 1
         else:
             self.runs.append([segment, tokens, 1])
 
@@ -204,46 +213,51 @@ class _Stack:
             self.runs.pop()
 
 
-def _number_agents(
-    requests: Sequence[LoggedRequest], ordered: Sequence[OrderedRequest]
-) -> dict[Hashable, int]:
+def _number_agents(requests: Sequence[LoggedRequest]) -> dict[Hashable, int]:
     """The lead is 0, sub-agents 1, 2, … by first request."""
     numbers: dict[Hashable, int] = {LEAD: 0}
-    for each in ordered:
-        numbers.setdefault(requests[each.handle].agent, len(numbers))
+    for request in requests:
+        numbers.setdefault(request.agent, len(numbers))
     return numbers
 
 
-def _append_request(
+def _append_requests(
     rows: Rows,
     session: str,
-    request: LoggedRequest,
-    ordered: OrderedRequest,
-    agent: int,
-    segment: int,
+    requests: Sequence[LoggedRequest],
+    ordered: Sequence[OrderedRequest],
+    agents: Sequence[int],
+    segments: Sequence[int],
 ) -> None:
+    """Append a session's requests, all given in their order; by column, which is faster."""
     columns = rows.requests
-    columns["session"].append(session)
-    columns["request"].append(ordered.number)
-    columns["turn"].append(ordered.turn)
-    columns["agent"].append(agent)
-    columns["model"].append(request.model)
-    columns["status"].append(str(request.status))
-    columns["segment"].append(segment)
-    columns["output_tokens"].append(request.output_tokens)
-    columns["reasoning_tokens"].append(request.reasoning_tokens)
-    columns["observations"].append(request.observations)
-    columns["reported_cached_tokens"].append(request.reported_cached_tokens)
-    columns["start_s"].append(request.start_s)
-    columns["end_s"].append(request.end_s)
-    columns["usage_source"].append(str(request.usage_source))
-    for number, kind, delay_s in ordered.after:
-        rows.after_request.append(number)
-        rows.after_kind.append(str(kind))
-        rows.after_delay_s.append(delay_s)
-    rows.after_offsets.append(len(rows.after_request))
-    rows.tools.extend(str(tool) for tool in request.tools or ())
-    rows.tools_offsets.append(len(rows.tools))
+    columns["session"].extend([session] * len(requests))
+    columns["request"].extend(range(len(requests)))
+    columns["turn"].extend([each.turn for each in ordered])
+    columns["agent"].extend(agents)
+    columns["segment"].extend(segments)
+    for name in _AS_LOGGED:
+        columns[name].extend(map(attrgetter(name), requests))
+    for each, request in zip(ordered, requests, strict=True):
+        for number, kind, delay_s in each.after:
+            rows.after_request.append(number)
+            rows.after_kind.append(kind)
+            rows.after_delay_s.append(delay_s)
+        rows.after_offsets.append(len(rows.after_request))
+        rows.tools.extend(request.tools or ())
+        rows.tools_offsets.append(len(rows.tools))
+
+
+def _append_spans(rows: Rows, session: str, segments: _Segments) -> None:
+    columns = rows.spans
+    columns["session"].extend([session] * len(segments.spans))
+    for number, count in enumerate(segments.span_counts):
+        columns["request"].extend([number] * count)
+        columns["position"].extend(range(count))
+    for name, values in zip(
+        ("segment", "tokens", "written"), zip(*segments.spans, strict=True), strict=False
+    ):
+        columns[name].extend(values)
 
 
 def _append_spawns(
@@ -253,6 +267,8 @@ def _append_spawns(
     number_of_agent: Mapping[Hashable, int],
     quality: Quality,
 ) -> None:
+    if not session.spawns:
+        return
     number_of = {each.handle: each.number for each in ordered}
     # A return that the ordering had to leave out is no return.
     returned = {
@@ -276,7 +292,7 @@ def _append_spawns(
         )
         columns["session"].append(session.name)
         columns["agent"].append(number_of_agent[spawn.agent])
-        columns["role"].append(str(spawn.role))
+        columns["role"].append(spawn.role)
         columns["agent_type"].append(spawn.agent_type)
         columns["parent"].append(number_of_agent[spawn.parent])
         columns["spawned_by"].append(number_of[spawn.spawned_by])
@@ -300,6 +316,7 @@ _COUNTS = (
     "observations",
     "reported_cached_tokens",
 )
+_counts_of = attrgetter(*_COUNTS)
 
 
 def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
@@ -312,23 +329,22 @@ def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
             value=getattr(request, field),
         )
 
-    for field in _COUNTS:
-        value = getattr(request, field)
-        if value is not None and not 0 <= value <= TOKENS_MAX:
+    for field, value in zip(_COUNTS, _counts_of(request), strict=True):
+        if value and not 0 <= value <= TOKENS_MAX:
             rule = "must not be negative" if value < 0 else f"must be at most {TOKENS_MAX}"
             raise broken(field, rule)
-    if request.status is Status.OK and request.output_tokens < 1:
+    if request.status is _OK and request.output_tokens < 1:
         raise broken("output_tokens", "must be at least 1 where the request is ok")
     if request.reasoning_tokens > request.output_tokens:
         raise broken("reasoning_tokens", f"must be at most output_tokens ({request.output_tokens})")
-    for field in ("start_s", "end_s"):
-        value = getattr(request, field)
-        if value is not None and not isfinite(value):
-            raise broken(field, "must be a finite time")
     start_s, end_s = request.start_s, request.end_s
+    if start_s is not None and not isfinite(start_s):
+        raise broken("start_s", "must be a finite time")
+    if end_s is not None and not isfinite(end_s):
+        raise broken("end_s", "must be a finite time")
     if start_s is not None and end_s is not None and end_s < start_s:
         raise broken("end_s", f"must not be before start_s ({start_s})")
     if request.input_tokens is None and request.parts is None:
         raise broken("input_tokens", "is needed where the context's parts are not known")
-    if any(part.tokens < 0 for part in request.parts or ()):
+    if request.parts and any(part.tokens < 0 for part in request.parts):
         raise broken("parts", "token counts must not be negative")

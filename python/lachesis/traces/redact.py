@@ -14,7 +14,7 @@ also check the guess.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from lachesis.traces.quality import Quality
 from lachesis.traces.schema import REQUESTS, SEGMENTS, SESSIONS, SPAWNS, TABLES
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_tokens
+from lachesis.traces.totals import TraceTotals
 from lachesis.traces.trace import Trace
 
 REDACTED: Final = "redacted"
@@ -41,22 +42,46 @@ def redact(trace: Trace) -> Trace:
         >>> clean.source, clean.sessions["source"][0].as_py(), clean.requests["start_s"][0].as_py()
         ('redacted', 'redacted', 0.0)
     """
-    quality = _quality(trace.quality)
-    tables = {name: _renamed_sessions(trace.tables[name], TABLES[name]) for name in TABLES}
-    sessions = tables["sessions"]
-    workloads = [
-        workload if workload == harness else _hashed("workload", workload)
-        for workload, harness in zip(
-            sessions["workload"].to_pylist(), sessions["harness"].to_pylist(), strict=True
-        )
-    ]
-    sessions = _with(sessions, SESSIONS, "workload", workloads)
-    tables["sessions"] = _with(sessions, SESSIONS, "source", [REDACTED] * len(sessions))
-    tables["requests"] = _without_calendar(tables["requests"])
-    keys = [_hashed_if("prompt", key) for key in tables["segments"]["prefix_key"].to_pylist()]
-    tables["segments"] = _with(tables["segments"], SEGMENTS, "prefix_key", keys)
-    tables["spawns"] = _spawns(tables["spawns"], quality)
-    return Trace(**tables, source=REDACTED, tokenizer=trace.tokenizer, quality=quality)
+    redaction = Redaction(trace.quality, TraceTotals.of(trace.tables).earliest_s)
+    return Trace(
+        **redaction.tables(trace.tables),
+        source=REDACTED,
+        tokenizer=trace.tokenizer,
+        quality=redaction.quality,
+    )
+
+
+class Redaction:
+    """Redacts a trace batch by batch.
+
+    Args:
+        quality: the trace's; what the redacted one's is stands in `self.quality`, complete after
+            the last batch.
+        earliest_s: the trace's earliest start of a request, from which times are counted.
+    """
+
+    def __init__(self, quality: Quality, earliest_s: float | None) -> None:
+        self.quality = _quality(quality)
+        self.earliest_s = earliest_s
+
+    def tables(self, given: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """A batch's tables without text and private names."""
+        tables = {name: _renamed_sessions(given[name], TABLES[name]) for name in TABLES}
+        sessions = tables["sessions"]
+        workloads = [
+            workload if workload == harness else _hashed("workload", workload)
+            for workload, harness in zip(
+                sessions["workload"].to_pylist(), sessions["harness"].to_pylist(), strict=True
+            )
+        ]
+        sessions = _with(sessions, SESSIONS, "workload", workloads)
+        tables["sessions"] = _with(sessions, SESSIONS, "source", [REDACTED] * len(sessions))
+        if self.earliest_s is not None:
+            tables["requests"] = _without_calendar(tables["requests"], self.earliest_s)
+        keys = [_hashed_if("prompt", key) for key in tables["segments"]["prefix_key"].to_pylist()]
+        tables["segments"] = _with(tables["segments"], SEGMENTS, "prefix_key", keys)
+        tables["spawns"] = _spawns(tables["spawns"], self.quality)
+        return tables
 
 
 def _hashed(kind: str, name: str) -> str:
@@ -82,10 +107,7 @@ def _renamed_sessions(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.set_column(0, schema.field(0), column)
 
 
-def _without_calendar(requests: pa.Table) -> pa.Table:
-    earliest_s = pc.min(requests["start_s"])
-    if not earliest_s.is_valid:
-        return requests
+def _without_calendar(requests: pa.Table, earliest_s: float) -> pa.Table:
     for name in ("start_s", "end_s"):
         index = REQUESTS.get_field_index(name)
         counted = pc.round(pc.subtract(requests[name], earliest_s), 6)

@@ -1,4 +1,4 @@
-"""Columns of the five tables while they grow, and the Arrow tables that they become."""
+"""Columns of the five tables while a batch grows, and the Arrow tables that they become."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ from lachesis.traces.schema import (
     TABLES,
 )
 
-_CHUNK_ROWS = 16_384
-
 
 class Rows:
-    """One list a column (list columns: flat values and offsets); long lists become Arrow chunks."""
+    """One list a column (list columns: flat values and offsets) for the rows of some sessions."""
 
     def __init__(self) -> None:
-        self._chunks: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
-        self._counted = dict.fromkeys(TABLES, 0)
         self._start()
 
     def _start(self) -> None:
@@ -44,29 +40,13 @@ class Rows:
 
     def counts(self) -> dict[str, int]:
         """Rows of each table so far."""
-        return {name: self._counted[name] + len(getattr(self, name)["session"]) for name in TABLES}
+        return {name: len(getattr(self, name)["session"]) for name in TABLES}
 
-    def truncate(self, counts: dict[str, int]) -> None:
-        """Cut every table back to `counts` rows."""
-        for name, table in self.tables().items():
-            self._chunks[name] = [table.slice(0, counts[name])]
-            self._counted[name] = counts[name]
-
-    def fold(self) -> None:
-        """Move the lists into Arrow chunks if they have grown long; call between sessions."""
-        if max(len(self.spans["session"]), len(self.requests["session"])) >= _CHUNK_ROWS:
-            self._fold()
-
-    def tables(self) -> dict[str, pa.Table]:
-        """The five tables, each in its schema."""
-        self._fold()
-        return {name: pa.concat_tables(chunks) for name, chunks in self._chunks.items()}
-
-    def _fold(self) -> None:
-        for name, table in self._listed().items():
-            self._chunks[name].append(table)
-            self._counted[name] += table.num_rows
+    def take(self) -> dict[str, pa.Table]:
+        """The five tables, each in its schema; the lists are empty afterwards."""
+        tables = self._listed()
         self._start()
+        return tables
 
     def _listed(self) -> dict[str, pa.Table]:
         after = pa.ListArray.from_arrays(

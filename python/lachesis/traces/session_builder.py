@@ -216,6 +216,14 @@ class SessionBuilder:
         """Count calls that are no requests (greetings, synthetic rows, copied steps, warm-ups)."""
         self._quality.excluded[reason] += count
 
+    def forget_quality(self) -> None:
+        """Let go of the counts that it shares with its builder, before it is written to disk."""
+        self._quality = Quality()
+
+    def count_in(self, quality: Quality) -> None:
+        """Count in `quality` from here on."""
+        self._quality = quality
+
     def _check_handle(self, handle: int, field: str) -> None:
         if not 0 <= handle < len(self.requests):
             raise InputError(

@@ -1,7 +1,7 @@
 //! Records of a run's journal as columns of numbers, handed to a callable of Python.
 
 use lachesis_core::error::Error;
-use lachesis_core::journal::{Instant, Journal, Phase, Records};
+use lachesis_core::journal::{Instant, Journal, Phase, Records, SegmentEvent};
 use lachesis_core::kv::FlashOp;
 use lachesis_core::units::Tier;
 use numpy::{Element, IntoPyArray};
@@ -15,6 +15,7 @@ use crate::convert::picos;
 #[pyo3(from_item_all)]
 pub(crate) struct RunJournal {
     flash: bool,
+    segments: bool,
     window_s: Option<(f64, f64)>,
     deliver: Py<PyAny>,
 }
@@ -29,6 +30,7 @@ impl RunJournal {
         let deliver = self.deliver;
         Ok(Journal::new(
             self.flash,
+            self.segments,
             window,
             Box::new(move |records| {
                 let told = Python::attach(|py| deliver.call1(py, (to_dict(py, records)?,)).map(drop));
@@ -105,5 +107,36 @@ fn to_dict<'py>(py: Python<'py>, records: &Records) -> PyResult<Bound<'py, PyDic
     column(&steps, "hbm_blocks", &records.steps, |row| row.used_blocks[Tier::Hbm])?;
     column(&steps, "hbf_blocks", &records.steps, |row| row.used_blocks[Tier::Hbf])?;
     all.set_item("steps", steps)?;
+
+    let segments = PyDict::new(py);
+    column(&segments, "what", &records.segments, |row| match row.what {
+        SegmentEvent::Open => 0_u8,
+        SegmentEvent::Start => 1,
+        SegmentEvent::Write => 2,
+        SegmentEvent::Draw(_) => 3,
+        SegmentEvent::Evict => 4,
+        SegmentEvent::End => 5,
+        SegmentEvent::Boundary(_) => 6,
+        SegmentEvent::Close(_) => 7,
+    })?;
+    column(&segments, "boundary", &records.segments, |row| match row.what {
+        SegmentEvent::Boundary(kind) | SegmentEvent::Close(kind) => kind as u8,
+        _ => u8::MAX,
+    })?;
+    column(&segments, "tier", &records.segments, |row| match row.what {
+        SegmentEvent::Draw(tier) => tier as u8,
+        _ => row.target as u8,
+    })?;
+    column(&segments, "time_ps", &records.segments, |row| row.time)?;
+    column(&segments, "gpu", &records.segments, |row| row.gpu)?;
+    column(&segments, "draw", &records.segments, |row| row.draw)?;
+    column(&segments, "session", &records.segments, |row| row.session)?;
+    column(&segments, "segment", &records.segments, |row| row.segment)?;
+    column(&segments, "number", &records.segments, |row| row.number)?;
+    for (name, tier) in [("hbm", Tier::Hbm), ("hbf", Tier::Hbf)] {
+        column(&segments, &format!("{name}_blocks"), &records.segments, |row| row.blocks[tier])?;
+        column(&segments, &format!("{name}_free"), &records.segments, |row| row.free[tier])?;
+    }
+    all.set_item("segments", segments)?;
     Ok(all)
 }

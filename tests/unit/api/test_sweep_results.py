@@ -25,7 +25,9 @@ def test_results_hold_one_run_a_row(results: lachesis.Results) -> None:
     assert results.failures == {}
     assert results.lifetimes().num_rows == 303
     assert results.timelines().num_rows > 8
-    assert repr(results) == "Results('small', 8 runs, 4 cells done, 0 failed, 0 pending)"
+    assert (
+        repr(results) == "Results('small', 8 runs, 4 cells done, 0 infeasible, 0 failed, 0 pending)"
+    )
     assert "questions in which several policies compete" in results.summary()
 
 
@@ -35,13 +37,18 @@ def test_html_says_once_what_does_not_vary(results: lachesis.Results) -> None:
     assert html.count("<tr>") == 1 + 8
 
 
-@pytest.mark.parametrize("what", ["device_years", "writes", "load"])
+@pytest.mark.parametrize("what", ["device_years", "writes"])
 def test_plots_are_figures_with_every_policy(results: lachesis.Results, what, tmp_path) -> None:
     figure = getattr(results, f"plot_{what}")()
     figure.savefig(tmp_path / "plot.svg", metadata={"Date": None})
-    text = (tmp_path / "plot.svg").read_text()
-    assert "tau3-airline · llama-4-maverick · tight" in text
+    text = " ".join((tmp_path / "plot.svg").read_text().split())
+    # A panel a load, which its title says.
+    for load in (4, 8):
+        assert "tau3-airline · llama-4-maverick" in text
+        assert f"load {load} sessions" in text
     assert "lachesis-deterministic" in text
+    with pytest.raises(InputError, match="every load was given"):
+        results.plot_load()
 
 
 def test_plots_of_what_is_not_there_are_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 import results_directories
 from lachesis.report.evaluation_figures import draw_evaluation
 from lachesis.report.html.page import report_page
-from lachesis.results.results_directory import Results, read_results
+from lachesis.results.results_directory import StoredResults, read_stored_results
 from report_rows import LOOSE, row
 
 HOSTILE = """</script><img src=x onerror="alert('1')">{{ 7*7 }}<b>&amp; $x$ %{y}"""
@@ -37,17 +37,17 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def results(swept: Path) -> Results:
-    return replace(read_results(swept), comparison=COMPARED)
+def results(swept: Path) -> StoredResults:
+    return replace(read_stored_results(swept), comparison=COMPARED)
 
 
 @pytest.fixture(scope="module")
-def page(results: Results) -> str:
+def page(results: StoredResults) -> str:
     return report_page(results, title=HOSTILE)
 
 
-def of_rows(*rows: dict[str, Any], **manifest: Any) -> Results:
-    return Results(pa.Table.from_pylist(list(rows)), {"version": "1", **manifest})
+def of_rows(*rows: dict[str, Any], **manifest: Any) -> StoredResults:
+    return StoredResults(pa.Table.from_pylist(list(rows)), {"version": "1", **manifest})
 
 
 def data_of(page: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_the_page_holds_every_plot_once_and_plotly_once(page: str) -> None:
 
 
 def test_equal_results_give_equal_bytes(swept: Path, page: str) -> None:
-    again = replace(read_results(swept), comparison=COMPARED)
+    again = replace(read_stored_results(swept), comparison=COMPARED)
     assert report_page(again, title=HOSTILE) == page
 
 
@@ -110,7 +110,7 @@ def test_every_panel_is_what_plotly_takes(page: str) -> None:
         go.Figure(json.loads(re.sub(r'"@\w+"', '"#000000"', text)))
 
 
-def test_the_warranty_and_every_interval_are_drawn(page: str, results: Results) -> None:
+def test_the_warranty_and_every_interval_are_drawn(page: str, results: StoredResults) -> None:
     (lifetime,) = [plot for plot in data_of(page)["plots"] if plot["key"] == "lifetime"]
     tight, loose = lifetime["choices"][0]
     assert (tight["title"], loose["title"]) == (
@@ -200,7 +200,7 @@ def test_runs_without_device_years_give_a_page() -> None:
 
 def test_a_comparison_alone_gives_a_page(tmp_path: Path) -> None:
     (tmp_path / "comparison.json").write_text(json.dumps(COMPARED), "utf-8")
-    page = report_page(read_results(tmp_path), title="t")
+    page = report_page(read_stored_results(tmp_path), title="t")
     assert "There are no runs here" in page
     assert "1 of 2 published figures is met." in page
     assert '<table id="runs-table"' not in page
@@ -228,7 +228,7 @@ def test_numbers_beyond_javascript_stay_exact() -> None:
     assert seeds["values"] == ["9223372036854775807", "1"]
 
 
-def test_figures_for_papers_are_drawn_twice_alike(results: Results, tmp_path: Path) -> None:
+def test_figures_for_papers_are_drawn_twice_alike(results: StoredResults, tmp_path: Path) -> None:
     few = replace(results, timelines=None, lifetimes=None)
     names = draw_evaluation(few, tmp_path / "one")
     assert draw_evaluation(few, tmp_path / "two") == names
@@ -242,12 +242,12 @@ def test_figures_for_papers_are_drawn_twice_alike(results: Results, tmp_path: Pa
         assert drawn.startswith(b"\x89PNG" if name.endswith(".png") else b"<?xml")
 
 
-def test_runs_over_time_are_drawn_for_papers(results: Results, tmp_path: Path) -> None:
+def test_runs_over_time_are_drawn_for_papers(results: StoredResults, tmp_path: Path) -> None:
     one = results.runs["run"][0].as_py()
     assert results.timelines is not None
     rows = results.timelines.filter(pa.compute.equal(results.timelines["run"], one))
     names = draw_evaluation(
-        Results(results.runs.slice(0, 1), {}, timelines=rows, lifetimes=results.lifetimes),
+        StoredResults(results.runs.slice(0, 1), {}, timelines=rows, lifetimes=results.lifetimes),
         tmp_path / "figures",
     )
     assert [name[:9] for name in names if name.endswith(".svg")] == [

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+from lachesis.presets import Settings
+from lachesis.report.fixed_length import is_fixed_length
 from lachesis.report.html.words import Answer, answer
+from lachesis.results.document import run_objects
+from lachesis.simulation import Load, LoadedTrace, Plan, Stopping, compare
+from lachesis.traces import open_trace
 from report_rows import LOOSE, row
 
 
@@ -251,3 +256,54 @@ def test_warnings_are_counted_by_run_and_listed_by_text() -> None:
 def test_nothing_is_said_of_no_runs() -> None:
     assert said().overview == ()
     assert said().cautions == ()
+
+
+FIXED = {"batches": 1, "years": (6.0, None, None)}
+
+
+def test_runs_of_a_fixed_length_are_told_and_name_no_winner() -> None:
+    told = answer([row(**FIXED), row(policy="hbm-first", batches=2, years=(3.0, None, None))])
+    fixed = (
+        "All 2 runs were of a fixed length, without a look at whether they have settled, and have "
+        "no interval: no winner is named."
+    )
+    assert told.overview[1:] == (fixed,)
+    assert told.cautions[0] == fixed
+    assert "settled." not in " ".join(told.cautions[1:])
+    (paragraph,) = told.by_question
+    assert paragraph.sentences[0] == (
+        "No winner is named, as no run has an interval; by estimate: 6.00 years at memory 2/6 "
+        "under lachesis and 3.00 years at memory 2/6 under hbm-first."
+    )
+
+
+def test_some_runs_of_a_fixed_length_are_counted_apart() -> None:
+    several = [row(**FIXED), row(policy="hbm-first"), row(policy="hbf-only", settled=False)]
+    assert answer(several).cautions[:2] == (
+        "1 of 3 runs was of a fixed length, without a look at whether it has settled, and has no "
+        "interval.",
+        "1 of 3 runs has not settled: device-years may still drift.",
+    )
+    assert answer(several[:2]).cautions[1] == "The other 1 has settled."
+    # With intervals they compete as any other.
+    long = [row(batches=4), row(policy="hbm-first", batches=4, years=(3.0, 2.9, 3.1))]
+    assert answer(long).cautions[0] == (
+        "All 2 runs were of a fixed length, without a look at whether they have settled."
+    )
+    assert answer(long).by_question[0].sentences[0].startswith("The flash lasts longest")
+
+
+def test_what_ends_by_settling_is_of_no_fixed_length() -> None:
+    trace = LoadedTrace(open_trace("tau3-airline"))
+
+    def replayed(stopping: Stopping) -> dict[str, Any]:
+        plan = Plan(Settings.choose(), stopping=stopping)
+        (run,) = run_objects(compare(trace, plan, ["hbf-only"], Load.parse("16")))
+        return run
+
+    fixed = replayed(Stopping(turnovers=0.35, warm_up_turnovers=0.6, fixed=True))
+    assert is_fixed_length(fixed)
+    settled = replayed(Stopping(precision=0.5, turnovers=40.0))
+    assert settled["settled"]
+    assert not is_fixed_length(settled)
+    assert not is_fixed_length(replayed(Stopping(turnovers=1.0)))

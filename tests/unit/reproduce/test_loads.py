@@ -19,7 +19,7 @@ from lachesis.reproduce.loads import (
     with_common_loads,
 )
 from lachesis.reproduce.simulated import QUICK, specification
-from lachesis.results.directory import read_runs
+from lachesis.results.results_directory import read_stored_results
 from lachesis.sweeps import Specification, TraceSource, expand, sweep
 from lachesis.traces import open_trace
 
@@ -130,7 +130,7 @@ def test_runs_are_made_at_the_loads_that_were_found_whatever_the_threads(tmp_pat
     tables = []
     for threads in (1, 2):
         sweep(asked, tmp_path / str(threads), with_common_loads(threads, measurement))
-        tables.append(read_runs(tmp_path / str(threads)))
+        tables.append(read_stored_results(tmp_path / str(threads)).runs)
     assert tables[0].equals(tables[1])
     rows = tables[0].to_pylist()
     assert [row["memory"] for row in rows] == ["1/7", "1/7", "4/4", "4/4"]

@@ -81,6 +81,25 @@ def test_nothing_is_written_twice_without_a_trim(exported):
     assert (capacity - free - held).max() <= 2048
 
 
+def test_prompts_are_written_before_a_window_is_measured(tmp_path: Path):
+    """Under hbm-only a run that has settled writes nothing to flash; the file begins earlier."""
+    trace, load = open_trace("tau3-airline"), Load.parse("8")
+    plan = Plan(Settings.choose(memory="2/6"), stopping=Stopping(turnovers=2.0), aged=False)
+    totals, told = write_flash_trace(trace, plan, "hbm-only", load, tmp_path / "prompts.csv")
+    (replay,) = told.replays
+    (written,) = (size for size in totals.bytes_by_class.values() if size)
+    assert dict(totals.bytes_by_class)["prompt"] == written
+    assert dict(totals.bytes_by_class) == written_to_flash(replay.measured)
+    window = replay.measured["window"]
+    assert sum(hbf for _, hbf in window["materialised_tokens"].values()) == 0
+    assert sum(hbf for _, hbf in window["rematerialised_tokens"].values()) == 0
+    # One copy a GPU, each before the window.
+    lines = csv.read_csv(tmp_path / "prompts.csv").to_pylist()
+    assert {line["op"] for line in lines} == {"write"}
+    assert len(lines) == len({line["address"] for line in lines}) == 8
+    assert max(line["timestamp_ns"] for line in lines) < 1e9 * replay.measured["window_start_s"]
+
+
 def test_one_gpu_is_its_part_of_the_node(exported, tmp_path):
     gpu_bytes = PLAN.settings.kv_capacity().hbf_blocks * BLOCK_BYTES
     export_again(exported, tmp_path / "one.csv", gpu=3)

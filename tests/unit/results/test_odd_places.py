@@ -10,7 +10,7 @@ from lachesis.errors import InputError
 from lachesis.results.directory import read_manifest, read_table, write_table
 from lachesis.results.files import check_apart, check_output, replaced, write_text
 from lachesis.results.folders import check_folder
-from lachesis.results.results_directory import read_results
+from lachesis.results.results_directory import read_stored_results
 
 
 def test_a_circle_of_links_is_refused(tmp_path):
@@ -50,7 +50,7 @@ def test_the_longest_names_can_be_written(length, letter, tmp_path):
 
 def test_longer_names_are_refused(tmp_path):
     name = tmp_path / ("x" * 255 + ".json")
-    for refuse in (check_output, check_folder, read_results):
+    for refuse in (check_output, check_folder, read_stored_results):
         with pytest.raises(InputError, match="too long"):
             refuse(name)
     with pytest.raises(InputError, match="too long"):

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lachesis
 import results_directories
+from lachesis.cli.report_job import execute_report
 from lachesis.errors import InputError
 from lachesis.presets import Settings
 from lachesis.results import run_document, to_json
-from lachesis.results.results_directory import read_results
+from lachesis.results.results_directory import read_stored_results
 from lachesis.results.rows import run_columns, run_table
 from lachesis.simulation import Load, Plan, Stopping, compare
 from lachesis.traces import open_trace
@@ -26,7 +28,7 @@ def directory(place: Path, *rows: dict[str, Any], **manifest: Any) -> Path:
 
 def refusal(place: Path) -> str:
     with pytest.raises(InputError) as refused:
-        read_results(place)
+        read_stored_results(place)
     message = str(refused.value)
     assert "\n" not in message
     return message
@@ -39,11 +41,13 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_swept_directory_is_read_whole(swept: Path) -> None:
-    results = read_results(swept)
+    results = read_stored_results(swept)
     assert results.runs.column_names == run_columns().names
     assert results.runs["policy"].to_pylist() == ["hbm-first"]
     assert results.timelines is not None
     assert results.timelines.num_rows > 2
+    # More is kept over time than is checked.
+    assert {"model", "steps"} <= set(results.timelines.column_names)
     assert results.lifetimes is not None
     assert results.lifetimes["class"].unique().to_pylist() == [
         "prompt", "reasoning-laden", "reasoning-stripped",
@@ -54,19 +58,19 @@ def test_a_swept_directory_is_read_whole(swept: Path) -> None:
 def test_shards_are_joined_in_order(tmp_path: Path) -> None:
     place = directory(tmp_path / "d", row(run="b"), shards=3)
     pq.write_table(run_table([row(run="a")]), place / "runs" / "00002.parquet")
-    assert read_results(place).runs["run"].to_pylist() == ["b", "a"]
+    assert read_stored_results(place).runs["run"].to_pylist() == ["b", "a"]
 
 
 def test_columns_that_are_new_do_no_harm(tmp_path: Path) -> None:
     place = directory(tmp_path / "d", row())
     shard = place / "runs" / "00000.parquet"
     pq.write_table(pq.read_table(shard).append_column("colour", pa.array(["red"])), shard)
-    assert "colour" not in read_results(place).runs.column_names
+    assert "colour" not in read_stored_results(place).runs.column_names
 
 
 def test_a_seed_may_use_all_bits(tmp_path: Path) -> None:
     place = directory(tmp_path / "d", row(seed=2**64 - 1))
-    assert read_results(place).runs["seed"].to_pylist() == [2**64 - 1]
+    assert read_stored_results(place).runs["seed"].to_pylist() == [2**64 - 1]
 
 
 def test_cells_that_wait_or_failed_are_counted(tmp_path: Path) -> None:
@@ -77,9 +81,24 @@ def test_cells_that_wait_or_failed_are_counted(tmp_path: Path) -> None:
             "3", state="failed", failures={"lachesis": "too little memory"}
         ),
     ]
-    results = read_results(directory(tmp_path / "d", row(), cells=cells))
+    results = read_stored_results(directory(tmp_path / "d", row(), cells=cells))
     assert (results.cells, results.unfinished) == (3, 1)
     assert results.failures == ("t · m · 2/6 · tight · lachesis: too little memory",)
+
+
+def test_a_run_that_cannot_be_run_has_no_measurement_and_one_that_was_measured_has(
+    tmp_path: Path,
+) -> None:
+    measured = {"meets_slo": None, "requests": None, "hbm_write_bytes": None}
+    cannot = row(run="b", status="infeasible", reason="too large", years=None, **measured)
+    results = read_stored_results(directory(tmp_path / "d", row(run="a"), cannot))
+    assert results.runs["run"].to_pylist() == ["a", "b"]
+    assert results.measured["run"].to_pylist() == ["a"]
+    assert results.infeasible["reason"].to_pylist() == ["too large"]
+    broken = directory(tmp_path / "e", row(run="a"), row(run="b", meets_slo=None))
+    assert refusal(broken).endswith("00000.parquet:2: meets_slo, is empty")
+    broken = directory(tmp_path / "f", cannot | {"policy": None})
+    assert refusal(broken).endswith("00000.parquet:1: policy, is empty")
 
 
 def test_the_json_of_a_run_is_read_as_one_cell(tmp_path: Path) -> None:
@@ -87,7 +106,7 @@ def test_the_json_of_a_run_is_read_as_one_cell(tmp_path: Path) -> None:
     comparison = compare(open_trace("tau3-airline"), plan, load=Load.parse("8"))
     document = run_document(comparison)
     (tmp_path / "run.json").write_text(to_json(document), "utf-8")
-    results = read_results(tmp_path / "run.json")
+    results = read_stored_results(tmp_path / "run.json")
     rows = results.runs.to_pylist()
     assert [each["policy"] for each in rows] == ["hbm-first", "lachesis-deterministic"]
     assert len({each["cell"] for each in rows}) == 1
@@ -98,21 +117,43 @@ def test_the_json_of_a_run_is_read_as_one_cell(tmp_path: Path) -> None:
         )
         written = run["write_bytes_by_class"]["reasoning-laden"]["hbf"]
         assert each["write_bytes_reasoning_laden_hbf"] == written
-    assert results.manifest["trace_source"] == document["provenance"]["trace_source"]
+    assert results.origin["trace_source"] == document["provenance"]["trace_source"]
 
 
 def test_places_that_hold_no_results(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "a\0b").endswith("is no name of a file")
     assert refusal(tmp_path / "absent").endswith("absent: no such folder or file")
     assert refusal(tmp_path).endswith("holds no results: no manifest.json")
 
 
-def test_no_finished_run(tmp_path: Path) -> None:
+def test_no_finished_run_is_no_row_and_no_report(tmp_path: Path) -> None:
     place = directory(tmp_path / "d", row())
     shard = place / "runs" / "00000.parquet"
     pq.write_table(pq.read_table(shard).slice(0, 0), shard)
-    assert refusal(place).endswith("d: no run is finished yet")
-    shard.unlink()
-    assert refusal(place).endswith("d: no run is finished yet")
+    for _ in ("an empty file", "no file"):
+        assert read_stored_results(place).runs.equals(run_columns().empty_table())
+        assert len(lachesis.read_results(place)) == 0
+        with pytest.raises(InputError, match="d: no run is finished yet"):
+            execute_report(str(place), output=str(tmp_path / "d.html"), figures=None, quiet=True)
+        assert not (tmp_path / "d.html").exists()
+        shard.unlink(missing_ok=True)
+
+
+def test_a_notebook_reads_with_the_same_checks(tmp_path: Path) -> None:
+    place = directory(tmp_path / "d", row(), row(run="other", seed=7))
+    assert lachesis.read_results(place).to_arrow().schema.equals(run_columns())
+    shard = place / "runs" / "00000.parquet"
+    whole = pq.read_table(shard)
+    for broken, said in (
+        (
+            whole.drop_columns(["warranty_years"]),
+            "00000.parquet: warranty_years, column is missing",
+        ),
+        (pa.concat_tables([whole, whole]), "run = .*, stands in two rows"),
+    ):
+        pq.write_table(broken, shard)
+        with pytest.raises(InputError, match=said):
+            lachesis.read_results(place)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +241,7 @@ def test_a_comparison_alone_is_enough(tmp_path: Path) -> None:
     }  # fmt: skip
     file = tmp_path / "comparison.json"
     file.write_text(json.dumps([entry]), "utf-8")
-    results = read_results(tmp_path)
+    results = read_stored_results(tmp_path)
     assert results.runs.num_rows == 0
     assert results.comparison == (entry,)
     del entry["within"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,10 +16,12 @@ from lachesis.presets import Settings
 from lachesis.results.trace_events import INSTANTS, PHASES, check_trace_events, write_trace_events
 from lachesis.simulation import (
     Load,
+    LoadedTrace,
     Plan,
     Stopping,
     Window,
     compare,
+    loaded_trace,
     to_workload,
     window,
     window_events,
@@ -145,6 +147,34 @@ def test_times_are_those_of_the_run(events, policy):
     assert all(
         event[3].get("goes_on_after_the_window") for who in missing for event in told[who][-1:]
     )
+
+
+def test_workload_and_scores_are_made_once_for_all_windows(monkeypatch, tmp_path):
+    made = Counter()
+
+    def counted(name):
+        make = getattr(loaded_trace, name)
+
+        def counting(*arguments, **options):
+            made[name] += 1
+            return make(*arguments, **options)
+
+        monkeypatch.setattr(loaded_trace, name, counting)
+
+    compared = compare(TRACE, PLAN, ("hbf-only", "lachesis", "lachesis-oracle"), LOAD)
+    for name in ("to_workload", "in_workload_order"):
+        counted(name)
+    path = tmp_path / "window.json"
+    write_trace_events(compared, Window(START_S, 10.0), str(path))
+    # Scores as predicted, and true ones.
+    assert made == {"to_workload": 1, "in_workload_order": 2}
+    told = path.read_bytes()
+    made.clear()
+    loaded = LoadedTrace(TRACE)
+    write_trace_events(compare(loaded, PLAN, ("hbf-only", "lachesis", "lachesis-oracle"), LOAD),
+                       Window(START_S, 10.0), str(path), loaded=loaded)  # fmt: skip
+    assert made == {"to_workload": 1, "in_workload_order": 2}
+    assert path.read_bytes() == told
 
 
 def test_the_usual_window_starts_where_measuring_does(comparison):

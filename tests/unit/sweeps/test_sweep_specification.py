@@ -50,6 +50,15 @@ BAD = {
     ),
     "an unknown policy": ('[grid]\ntrace = "tau3"\npolicy = "hbm"', "policy = hbm, must be one of"),
     "a split that is none": ('[grid]\ntrace = "tau3"\nmemory = "2/7"', "memory = 2/7, must be one"),
+    "a split that suits no GPU of its grid": (
+        '[grid]\ntrace = "tau3"\nhardware = ["rubin-hbf", "b200"]\nmemory = ["2/6", "3/3"]',
+        "memory = 3/3, must be one",
+    ),
+    "a model that fits no memory of the sweep": (
+        '[grid]\ntrace = "tau3"\nmodel = "kimi-k2"\nmemory = "8/0"\nhardware = "h100-sxm"\n'
+        '"hardware.slots" = 8',
+        "memory = 8/0, weights of kimi-k2 take",
+    ),
     "a load that is none": ('[grid]\ntrace = "tau3"\nload = "many"', "load = many, must be a numb"),
     "a load of the wrong type": ('[grid]\ntrace = "tau3"\nload = true', "load = true, must be a n"),
     "a seed of the wrong type": ('[grid]\ntrace = "tau3"\nseed = "1"', "seed = 1, must be a whole"),
@@ -177,6 +186,32 @@ def test_preset_values_may_be_nested_tables() -> None:
     )
     flat = of(**{"flash.pe_cycles": [1, 2]}, load=8)
     assert [cell.id for cell in expand(nested)] == [cell.id for cell in expand(flat)]
+
+
+def test_a_combination_that_cannot_be_run_is_a_cell_that_says_why() -> None:
+    cells = expand(
+        of(hardware=["rubin-hbf", "b200"], memory=["2/6", "8/0"], load=["auto", 8], seed=[1, 2])
+    )
+    assert len(cells) == 16
+    assert len({cell.id for cell in cells}) == 16
+    for cell in cells:
+        settings = cell.plan.settings
+        lacking = settings.hardware.name == "b200" and str(settings.memory) == "2/6"
+        assert (cell.infeasible is not None) == lacking
+        if lacking:
+            assert cell.infeasible is not None
+            assert "b200 has no HBF" in cell.infeasible
+            assert cell.first_alike is None
+    # Searches start from a cell that can be run.
+    searched = [cell for cell in cells if cell.load.is_searched and not cell.infeasible]
+    assert all(cell.first_alike is not None for cell in searched)
+
+
+def test_splits_of_gpus_with_other_slots_may_stand_in_one_grid() -> None:
+    cells = expand(of(**{"hardware.slots": [4, 8]}, memory=["1/3", "1/7"], load=8))
+    assert [cell.infeasible is None for cell in cells] == [True, False, False, True]
+    assert cells[1].infeasible is not None
+    assert "must be one of 1/3, 2/2, 3/1, 4/0, 4/4* for 4 slots" in cells[1].infeasible
 
 
 def test_files_are_looked_for_beside_the_specification(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_strict_takes_a_tokenizers_count_and_no_estimate(tmp_path):
 
 
 def test_heads_are_read_again_where_they_were_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("lachesis.traces.readers.registry._HEADS_KEPT", 0)
+    monkeypatch.setattr("lachesis.traces.readers.registry._HEADS_KEPT_BYTES", 0)
     for number in range(3):
         (tmp_path / f"{number}.csv").write_text(HEADER + f"s{number},5,1,0\n")
     assert len(read([tmp_path])) == 3

@@ -54,7 +54,7 @@ def test_a_failing_write_keeps_what_was_there(saved, monkeypatch):
     def fails(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pq, "write_table", fails)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fails)
     with pytest.raises(InputError, match=r"a\.trace: cannot be written: No space left"):
         built(lambda s: s.request(input_tokens=11, output_tokens=5)).save(saved)
     assert Trace.load(saved).sha256 == before

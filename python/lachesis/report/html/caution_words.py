@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lachesis.report.fixed_length import is_fixed_length, lacks_interval
 from lachesis.report.html.phrases import count
 from lachesis.report.longest_life import CLOSE_MISS, is_close
 from lachesis.report.questions import Run
@@ -14,23 +15,12 @@ def cautions(runs: Sequence[Run]) -> list[str]:
     if not runs:
         return []
     total = len(runs)
-    unsettled = sum(not run["settled"] for run in runs)
     missed = sum(not run["meets_slo"] for run in runs)
     carrying = [run for run in runs if run["warnings"]]
-    said = []
+    said = _settling(runs)
     if total == 1:
-        said.append(
-            "The run has not settled: its device-years may still drift."
-            if unsettled
-            else "The run has settled."
-        )
         said.append("It misses its SLO." if missed else "It meets its SLO.")
     else:
-        said.append(
-            f"{_none_of(unsettled, total)}: device-years may still drift."
-            if unsettled
-            else f"All {total:,} runs have settled."
-        )
         said.append(
             f"{_of(missed, total, 'misses its SLO', 'miss their SLO')}{_closely(runs)}."
             if missed
@@ -48,6 +38,54 @@ def cautions(runs: Sequence[Run]) -> list[str]:
     else:
         said.append("No warnings.")
     return said
+
+
+def _settling(runs: Sequence[Run]) -> list[str]:
+    """What has settled, what has not, and of what that is not known."""
+    fixed = [run for run in runs if is_fixed_length(run)]
+    others = [run for run in runs if not is_fixed_length(run)]
+    said = [fixed_length_sentence(fixed, len(runs))] if fixed else []
+    total = len(others)
+    unsettled = sum(not run["settled"] for run in others)
+    if fixed and total and not unsettled:
+        said.append(f"The other {total:,} {'has' if total == 1 else 'have'} settled.")
+    elif total == 1:
+        said.append(
+            "The run has not settled: its device-years may still drift."
+            if unsettled
+            else "The run has settled."
+        )
+    elif total:
+        told = f"All {total:,} runs have settled."
+        if unsettled:
+            told = f"{_none_of(unsettled, len(runs))}: device-years may still drift."
+        said.append(told)
+    return said
+
+
+def fixed_length_sentence(fixed: Sequence[Run], total: int) -> str:
+    """That runs were of a fixed length, and what follows from it.
+
+    Args:
+        fixed: the runs of a fixed length.
+        total: of all runs.
+
+    Example:
+        >>> run = {"hbf_lifetime_years_low": None, "hbf_lifetime_years_high": None}
+        >>> fixed_length_sentence([run, run], 2)  # doctest: +ELLIPSIS
+        'All 2 runs were of a fixed length, ... and have no interval: no winner is named.'
+    """
+    number = len(fixed)
+    who = f"{number:,} of {total:,} runs {'was' if number == 1 else 'were'}"
+    if number == total:
+        who = "The run was" if total == 1 else f"All {total:,} runs were"
+    one = number == 1
+    seen = f"without a look at whether {'it has' if one else 'they have'} settled"
+    if all(map(lacks_interval, fixed)):
+        has = "has" if one else "have"
+        ending = ": no winner is named" if number == total else ""
+        return f"{who} of a fixed length, {seen}, and {has} no interval{ending}."
+    return f"{who} of a fixed length, {seen}."
 
 
 def _closely(runs: Sequence[Run]) -> str:

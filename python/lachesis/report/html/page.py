@@ -39,14 +39,14 @@ from lachesis.report.questions import (
     questions,
 )
 from lachesis.results.files import write_text
-from lachesis.results.results_directory import Results
+from lachesis.results.results_directory import StoredResults
 
-_SCRIPTS = ("theme.js", "plots.js", "table.js")
+_SCRIPTS = ("theme.js", "walk.js", "plots.js", "table.js")
 # Beyond it the paragraphs fold away.
 _PARAGRAPHS_OPEN = 6
 
 
-def write_report(results: Results, path: str | Path, *, title: str) -> None:
+def write_report(results: StoredResults, path: str | Path, *, title: str) -> None:
     """Write the page, whole or not at all.
 
     Raises:
@@ -55,18 +55,18 @@ def write_report(results: Results, path: str | Path, *, title: str) -> None:
     write_text(path, report_page(results, title=title))
 
 
-def report_page(results: Results, *, title: str) -> str:
+def report_page(results: StoredResults, *, title: str) -> str:
     """The page as HTML.
 
     Args:
-        results: from `lachesis.results.results_directory.read_results`.
+        results: from `lachesis.results.results_directory.read_stored_results`.
         title: names what is reported on.
     """
     # The command's --help needs neither engine nor plots.
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    runs: list[Run] = results.runs.to_pylist()
+    runs: list[Run] = results.measured.to_pylist()
     found = questions(runs)
     plots = _plots(results, runs, found)
     plotly = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
@@ -81,19 +81,20 @@ def report_page(results: Results, *, title: str) -> str:
     )
     page: str = environment.get_template("page.html").render(
         title=title,
-        version=str(results.manifest.get("version", "")),
+        version=str(results.origin.get("version", "")),
         answer=answer(
             runs,
             unfinished=results.unfinished,
             cells=results.cells,
             failures=results.failures,
+            infeasible=results.infeasible.to_pylist(),
         ),
         paragraphs_open=_PARAGRAPHS_OPEN,
         has_runs=bool(runs),
         plots=plots,
         selectors=_selectors(found),
         policies=in_policy_order(run["policy"] for run in runs),
-        configuration=configuration(results.manifest),
+        configuration=configuration(results.origin),
         comparison=[_compared(row) for row in results.comparison],
         compared=_compared_sentence(results.comparison),
         data=_data(plots, found, runs),
@@ -105,7 +106,7 @@ def report_page(results: Results, *, title: str) -> str:
     return page
 
 
-def _plots(results: Results, runs: Sequence[Run], found: Sequence[Question]) -> list[Plot]:
+def _plots(results: StoredResults, runs: Sequence[Run], found: Sequence[Question]) -> list[Plot]:
     groups = families(found)
     styles = policy_styles(run["policy"] for run in runs)
     plots: list[Plot | None] = [comparison_plot(results.comparison)]

@@ -87,27 +87,32 @@ const report = JSON.parse(document.getElementById("report-data").textContent);
       let figure = place.children[index];
       if (!figure) {
         figure = document.createElement("figure");
-        figure.append(document.createElement("figcaption"), document.createElement("div"));
-        figure.lastElementChild.className = "drawing";
-        figure.lastElementChild.setAttribute("role", "img");
+        const [caption, drawn, readout] = ["figcaption", "div", "p"].map((tag) =>
+          document.createElement(tag));
+        drawn.className = "drawing";
+        readout.className = "readout";
+        readout.setAttribute("role", "status");
+        figure.append(caption, drawn, readout);
         place.append(figure);
+        walk.attach(drawn, readout);
       }
       const title = section.querySelector("h2").textContent;
-      const drawing = figure.lastElementChild;
+      const drawing = figure.querySelector(".drawing");
       figure.className = panel.wide ? "wide" : "";
       figure.firstElementChild.textContent = panel.title;
       figure.firstElementChild.hidden = !panel.title;
-      drawing.setAttribute("aria-label",
-        `Plot: ${title}${panel.title ? `, ${panel.title}` : ""}. ${drawing.dataset.about || ""}`.trim());
+      drawing.setAttribute("aria-label", `Plot: ${title}${panel.title ? `, ${panel.title}` : ""}. `
+        + "Arrow keys read its values.");
     });
     // Widths are known once all figures stand in the grid.
     panels.forEach((panel, index) => {
-      const drawing = place.children[index].lastElementChild;
+      const drawing = place.children[index].querySelector(".drawing");
       const data = coloured(panel.data.flatMap((trace) => kept(trace, without)), theme.colours());
       const width = theme.isPrinting() ? PAPER_WIDTH_PX : place.children[index].clientWidth;
       window.Plotly.react(drawing, data, layout(panel, width), {
         displayModeBar: false, responsive: false,
       });
+      walk.drawn(drawing);
     });
   };
   const drawAll = () => report.plots.forEach(draw);

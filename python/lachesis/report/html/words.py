@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lachesis.report.html.caution_words import cautions
+from lachesis.report.fixed_length import is_fixed_length, lacks_interval
+from lachesis.report.html.caution_words import cautions, fixed_length_sentence
 from lachesis.report.html.phrases import (
     count,
     interval_text,
@@ -20,6 +21,7 @@ from lachesis.report.html.phrases import (
     times_text,
 )
 from lachesis.report.html.slo_words import slo_sentences
+from lachesis.report.infeasible_words import infeasible_sentence, reasons
 from lachesis.report.longest_life import (
     Ranking,
     by_verdict,
@@ -61,6 +63,7 @@ class Answer:
         by_slo: what a tighter SLO costs and gains, a paragraph a family of questions.
         cautions: what is not finished, not settled, misses the SLO, or carries warnings.
         failures: why a run has no result.
+        infeasible: each reason why runs cannot be run, with the number of them.
         warnings: each warning with the number of runs that carry it, the most frequent first.
     """
 
@@ -69,19 +72,26 @@ class Answer:
     by_slo: tuple[Paragraph, ...]
     cautions: tuple[str, ...]
     failures: tuple[str, ...]
+    infeasible: tuple[tuple[str, int], ...]
     warnings: tuple[tuple[str, int], ...]
 
 
 def answer(
-    runs: Sequence[Run], *, unfinished: int = 0, cells: int = 0, failures: Sequence[str] = ()
+    runs: Sequence[Run],
+    *,
+    unfinished: int = 0,
+    cells: int = 0,
+    failures: Sequence[str] = (),
+    infeasible: Sequence[Run] = (),
 ) -> Answer:
     """Put the runs into words.
 
     Args:
-        runs: rows of the table of runs.
+        runs: rows of the table of runs, of those that were measured.
         unfinished: cells that were asked for and have no runs yet.
         cells: cells that were asked for.
         failures: why a run has no result, a sentence each.
+        infeasible: rows of the runs that cannot be run.
     """
     found = questions(runs)
     vary = dimensions_that_vary(found)
@@ -93,11 +103,19 @@ def answer(
             f"Not finished: {unfinished:,} of {count(cells, 'cell')} {verb} no runs yet, and what "
             "follows is about the others."
         )
+    if infeasible:
+        overview.append(infeasible_sentence(infeasible))
     if failures:
         verb = "has" if len(failures) == 1 else "have"
         overview.append(f"{count(len(failures), 'run')} {verb} failed, and no result.")
+    fixed = [run for run in runs if is_fixed_length(run)]
+    if fixed and len(fixed) == len(runs) and all(map(lacks_interval, runs)):
+        # How often intervals single out a policy is no question here.
+        overview.append(fixed_length_sentence(fixed, len(runs)))
+    else:
+        overview += _over_all(rankings)
     return Answer(
-        overview=(*overview, *_over_all(rankings)),
+        overview=tuple(overview),
         by_question=tuple(
             Paragraph(heading(question, vary), tuple(_about(question, ranking)))
             for question, ranking in zip(found, rankings, strict=True)
@@ -109,6 +127,7 @@ def answer(
         ),
         cautions=tuple(cautions(runs)),
         failures=tuple(failures),
+        infeasible=reasons(infeasible),
         warnings=tuple(
             sorted(
                 Counter(text for run in runs for text in run["warnings"]).items(),
@@ -215,14 +234,17 @@ def _longest(question: Question, ranking: Ranking) -> str:
             f"The flash lasts longest {run_place(best)}: {_years(question, best)} {_doubts(best)}"
             f"{_gain(question, best)}."
         )
+    lacking = [run for run in ranking.best if lacks_interval(run)]
+    none_known = len(lacking) == len(ranking.best)
     shown = [
-        f"{_years(question, run)} {run_place(run)} {_doubts(run)}"
+        f"{_years(question, run)} {run_place(run)} {_doubts(run, said_before=none_known)}".rstrip()
         for run in ranking.best[:_TIES_SHOWN]
     ]
     hidden = len(ranking.best) - len(shown)
     if hidden:
         shown.append(count(hidden, "other run"))
-    lacking = [run for run in ranking.best if run["hbf_lifetime_years_low"] is None]
+    if none_known:
+        return f"No winner is named, as no run has an interval; by estimate: {listed(shown)}."
     why = "an interval is missing" if lacking else "their 95 % intervals overlap"
     who = "All runs tie" if len(ranking.best) == len(ranking.competing) else "The longest lives tie"
     return f"{who}, as {why}: {listed(shown)}."
@@ -236,12 +258,14 @@ def _years(question: Question, run: Run) -> str:
     return f"{years_text(run['hbf_lifetime_years'])} years{load}"
 
 
-def _doubts(run: Run) -> str:
-    """The interval, and what else speaks against a run."""
-    flags = "" if run["settled"] else ", not settled"
+def _doubts(run: Run, *, said_before: bool = False) -> str:
+    """The interval, unless that was said before, and what else speaks against a run."""
+    told = [] if said_before else [interval_text(run)]
+    if not run["settled"]:
+        told.append("not settled")
     if not run["meets_slo"]:
-        flags += f", misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms"
-    return f"({interval_text(run)}{flags})"
+        told.append(f"misses the SLO closely with p99 TPOT {1e3 * run['tpot_p99_s']:.3g} ms")
+    return f"({', '.join(told)})" if told else ""
 
 
 def _gain(question: Question, best: Run) -> str:

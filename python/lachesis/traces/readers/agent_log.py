@@ -60,7 +60,7 @@ _INJECTED: Final = (
 )
 # What an editor or the harness puts in front of, or in place of, what the user typed.
 _AMBIENT: Final = re.compile(
-    r"\s*<(ide_[a-z_]+|system-reminder|user-prompt-submit-hook)>.*?</\1>\s*", re.DOTALL
+    r"<(ide_[a-z_]+|system-reminder|user-prompt-submit-hook)>.*?</\1>", re.DOTALL
 )
 _TASK_ID: Final = re.compile(r"<task-id>([^<]*)</task-id>")
 _TASK_STATUS: Final = re.compile(r"<status>([^<]*)</status>")
@@ -85,8 +85,10 @@ class InputKind(Enum):
 _INSTRUCTIONS: Final = frozenset({InputKind.PROMPT, InputKind.COMMAND, InputKind.NOTIFICATION})
 
 
-@dataclass(slots=True)
-class LoggedInput:
+# Without the garbage collector (`gc=False`): there are many of these, and they form no circles.
+
+
+class LoggedInput(msgspec.Struct, gc=False):
     """Something appended to the context. `returns_agent`: the sub-agent whose result it brings."""
 
     kind: InputKind
@@ -96,8 +98,7 @@ class LoggedInput:
     returns_agent: str | None = None
 
 
-@dataclass(slots=True)
-class SpawnCall:
+class SpawnCall(msgspec.Struct, gc=False):
     """The arguments of a call that starts (or resumes) a sub-agent."""
 
     prompt: str = ""
@@ -108,8 +109,7 @@ class SpawnCall:
     resumes: str | None = None
 
 
-@dataclass(slots=True)
-class ToolUse:
+class ToolUse(msgspec.Struct, gc=False):
     """A tool call of an output; `by_harness`: not called by it, but started after it."""
 
     id: str
@@ -118,8 +118,7 @@ class ToolUse:
     by_harness: bool = False
 
 
-@dataclass(slots=True)
-class Round:
+class Round(msgspec.Struct, gc=False):
     """One provider call and what was appended before it.
 
     `first_s` and `last_s` are the times of the first and the last logged block; `input_tokens`
@@ -142,7 +141,7 @@ class Round:
     visible_tokens: float = 0.0
     reasoning_tokens: float = 0.0
     hidden_reasoning: bool = False
-    tool_uses: list[ToolUse] = field(default_factory=list)
+    tool_uses: list[ToolUse] = msgspec.field(default_factory=list)
     rewinds: bool = False
     extends: Round | None = None
     compacts: bool = False
@@ -269,7 +268,8 @@ def typed_text(text: str) -> str:
     >>> typed_text("<ide_opened_file>a.py</ide_opened_file>\n\nmend it")
     'mend it'
     """
-    return _AMBIENT.sub("", text).strip() if "<" in text else text.strip()
+    # Blanks are no part of the pattern, so that the search can skip to its first letter.
+    return "".join(typed.strip() for typed in _AMBIENT.split(text)[::2])  # between are the tags
 
 
 def input_kind(text: str) -> InputKind:
@@ -310,6 +310,12 @@ def finished_task(text: str) -> str | None:
     return task[1].strip()
 
 
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_OK = Status.OK
+_REPORTED = UsageSource.REPORTED
+_RECOUNTED = UsageSource.RECOUNTED
+
+
 def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
     """Give every round its final token counts, and say where they come from.
 
@@ -317,28 +323,25 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
     """
     held = 0  # input and output of the round before
     for index, logged in enumerate(log.rounds):
-        appended = sum(given.tokens for given in logged.inputs)
+        following = log.rounds[index + 1] if index + 1 < len(log.rounds) else None
         if not logged.input_tokens:
-            logged.input_tokens = _inferred_input(held, appended, logged, log.rounds[index + 1 :])
+            appended = sum(given.tokens for given in logged.inputs)
+            logged.input_tokens = _inferred_input(held, appended, logged, following)
             logged.usage_source = UsageSource.INFERRED
         weight = _weight(logged)
         reported = logged.output_tokens
         placeholder = not (trust_reports or logged.stopped)
         if not reported or (placeholder and reported < PLACEHOLDER_SHARE * weight):
-            known = logged.usage_source is UsageSource.REPORTED and reported is not None
+            known = logged.usage_source is _REPORTED and reported is not None
             if known:
-                logged.usage_source = UsageSource.RECOUNTED
+                logged.usage_source = _RECOUNTED
             elif reported is None:
                 logged.usage_source = UsageSource.INFERRED
-            logged.output_tokens = _within_growth(weight, logged, log.rounds[index + 1 :])
+            logged.output_tokens = _within_growth(weight, logged, following)
         output = logged.output_tokens or 0
         logged.reasoning_tokens = _reasoning(logged, output)
         held = logged.input_tokens + output
-        if (
-            index + 1 < len(log.rounds)
-            and not logged.tool_uses
-            and log.rounds[index + 1].has(InputKind.INTERRUPT)
-        ):
+        if following is not None and not logged.tool_uses and following.has(InputKind.INTERRUPT):
             logged.status = Status.ABORTED
     if log.rounds and not log.rounds[-1].tool_uses:
         for given in log.pending:
@@ -349,18 +352,18 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
 def _weight(logged: Round) -> int:
     """Weigh an output; a call that ended before its first token has none."""
     content = logged.visible_tokens + logged.reasoning_tokens
-    if logged.status is not Status.OK and not content:
+    if logged.status is not _OK and not content:
         return 0
     return max(1, round(content + TOKENS_PER_OUTPUT))
 
 
-def _inferred_input(held: int, appended: float, logged: Round, later: list[Round]) -> int:
+def _inferred_input(held: int, appended: float, logged: Round, later: Round | None) -> int:
     """Add what was appended to what the context held, but no more than the next input has.
 
     The next input bounds it only where that input still holds this context. After a compaction
     nothing tells what is left besides the summary, so there the next input stands for this one.
     """
-    following = later[0].input_tokens if later and not later[0].has(InputKind.SUMMARY) else None
+    following = None if later is None or later.has(InputKind.SUMMARY) else later.input_tokens
     if logged.has(InputKind.SUMMARY):
         return following or max(1, round(appended))
     inferred = max(1, held + round(appended))
@@ -369,9 +372,9 @@ def _inferred_input(held: int, appended: float, logged: Round, later: list[Round
     return inferred
 
 
-def _within_growth(weight: int, logged: Round, later: list[Round]) -> int:
-    if later and later[0].input_tokens and logged.input_tokens:
-        growth = later[0].input_tokens - logged.input_tokens
+def _within_growth(weight: int, logged: Round, later: Round | None) -> int:
+    if later is not None and later.input_tokens and logged.input_tokens:
+        growth = later.input_tokens - logged.input_tokens
         if growth > 0:
             return min(weight, growth)
     return weight

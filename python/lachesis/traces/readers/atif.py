@@ -59,6 +59,7 @@ from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.atif_document import Trajectory, load, refs_of, results_of
 from lachesis.traces.readers.atif_steps import LEAD_LOG, Steps
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.session_names import name_key
 
 _SIGN: Final = re.compile(rb'"schema_version"\s*:\s*"ATIF-')
 _CLAUDE_CODE: Final = "claude-code"
@@ -69,6 +70,7 @@ class AtifReader:
     """ATIF trajectories; see the module for what is taken from where."""
 
     name = "atif"
+    joins_files = True
     description = (
         "ATIF v1 (Harbor) trajectories with interleaved, embedded or referenced sub-agents and "
         "continuations; copied steps left out, Claude Code's placeholder outputs recounted"
@@ -86,7 +88,7 @@ class AtifReader:
         # A Harbor trial keeps the transcript beside the trajectory that was made of it.
         transcripts = builder.finished(_CLAUDE_CODE)
         for document in library.roots():
-            if transcripts & document.ids:
+            if any(name_key(name) in transcripts for name in document.ids):
                 builder.skip(document.file.name, "its session was read from the transcript")
                 continue
             _Session(document, library, builder, meter_for(options.count_tokens)).push()

@@ -13,22 +13,18 @@ from typing import Final
 
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.request_rows import (
-    LoneRequest,
-    RequestRow,
-    has_columns,
-    push_lone,
-    request_rows,
-)
+from lachesis.traces.readers.request_rows import LoneColumns, has_columns, push_lone
 
 _DESCRIPTION: Final = __doc__ or ""
 _COLUMNS: Final = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+_LONE: Final = LoneColumns("ContextTokens", "GeneratedTokens", "TIMESTAMP")
 
 
 class AzureReader:
     """Azure LLM inference traces."""
 
     name = "azure-llm"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -40,14 +36,7 @@ class AzureReader:
     ) -> None:
         """Push every request as a session."""
         for file in files:
-            rows = request_rows(file, _COLUMNS, builder)
-            push_lone(file, rows, _request, builder, harness="azure")
+            push_lone(file, _COLUMNS, _LONE, builder, harness="azure")
 
 
 READER = AzureReader()
-
-
-def _request(row: RequestRow) -> LoneRequest:
-    return LoneRequest(
-        row.count("ContextTokens"), row.count("GeneratedTokens"), row.seconds("TIMESTAMP")
-    )

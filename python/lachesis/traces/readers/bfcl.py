@@ -56,6 +56,7 @@ class BfclReader:
     """BFCL multi-turn message files."""
 
     name = "bfcl"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:

@@ -100,15 +100,31 @@ def block_tokens_of(lengths: Iterable[tuple[int, int]], usual: int) -> int | Non
         >>> block_tokens_of([(6758, 14), (513, 2)], 512), block_tokens_of([(40, 3)], 512)
         (512, 16)
     """
-    least, most = 1, 2**31
+    size = BlockSize(usual)
     for tokens, blocks in lengths:
+        size.take(tokens, blocks)
+    return size.found()
+
+
+class BlockSize:
+    """Finds the block size as `block_tokens_of` does, input by input."""
+
+    def __init__(self, usual: int) -> None:
+        self._usual = usual
+        self._least, self._most = 1, 2**31
+
+    def take(self, tokens: int, blocks: int) -> None:
+        """Take an input of so many tokens and blocks."""
         if blocks:
-            least = max(least, -(-tokens // blocks))
+            self._least = max(self._least, -(-tokens // blocks))
         if blocks > 1:
-            most = min(most, (tokens - 1) // (blocks - 1))
-    if least > most:
-        return None
-    if least <= usual <= most:
-        return usual
-    power = 1 << (least - 1).bit_length()
-    return power if power <= most else least
+            self._most = min(self._most, (tokens - 1) // (blocks - 1))
+
+    def found(self) -> int | None:
+        """The size; None where none fits all."""
+        if self._least > self._most:
+            return None
+        if self._least <= self._usual <= self._most:
+            return self._usual
+        power = 1 << (self._least - 1).bit_length()
+        return power if power <= self._most else self._least

@@ -6,17 +6,23 @@ bytes for each.
 
 from __future__ import annotations
 
+import mmap
 from array import array
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lachesis.traces.scratch_file import room_for_scratch, scratch_file
 
 Numbers = NDArray[np.int64]
 
 #: Ids up to so many times the ids seen so far are their own numbers: a gap costs a few bytes.
 _DENSE = 16
 _FREE = 1 << 20
+_FIRST_RECORDS = 1 << 16
+_USES_TILL_RELEASE = 4096
 
 
 class BlockNumbers:
@@ -68,18 +74,43 @@ class BlockNumbers:
         return number
 
 
-class BlockColumn:
-    """A value for each block number, `empty` until it is set."""
+class BlockTable:
+    """A record for each block number, zero until it is set, in a temporary file without a name.
 
-    def __init__(self, dtype: type[np.generic], empty: int) -> None:
-        self._empty = empty
-        self.values: NDArray[Any] = np.full(1024, empty, dtype)
+    The file is mapped into memory, and let go of now and then: what was used of it lately is in
+    memory, the rest on disk (or in what the system has to spare).
+    """
+
+    def __init__(self, dtype: np.dtype[Any], folder: Path | None = None) -> None:
+        self._dtype = dtype
+        self._folder = folder
+        self._file = scratch_file(self, folder)
+        self._uses = 0
+        self._map: mmap.mmap
+        self.records: NDArray[Any]
+        self._grow(_FIRST_RECORDS)
 
     def reach(self, numbers: Numbers) -> NDArray[Any]:
-        """The column, long enough for these numbers."""
+        """The records, enough for these numbers; good until the next call."""
+        self._release_now_and_then()
         needed = int(numbers.max()) + 1 if len(numbers) else 0
-        if needed > len(self.values):
-            longer = np.full(max(needed, len(self.values) * 3 // 2), self._empty, self.values.dtype)
-            longer[: len(self.values)] = self.values
-            self.values = longer
-        return self.values
+        if needed > len(self.records):
+            self._grow(max(needed, len(self.records) * 3 // 2))
+        return self.records
+
+    def latest(self) -> NDArray[Any]:
+        """The records as far as they were ever reached; good until the next call."""
+        self._release_now_and_then()
+        return self.records
+
+    def _release_now_and_then(self) -> None:
+        self._uses += 1
+        if self._uses % _USES_TILL_RELEASE == 0 and hasattr(self._map, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+    def _grow(self, records: int) -> None:
+        size_bytes = records * self._dtype.itemsize
+        with room_for_scratch(self._folder):
+            self._file.truncate(size_bytes)
+            self._map = mmap.mmap(self._file.fileno(), size_bytes)
+        self.records = np.frombuffer(self._map, self._dtype)

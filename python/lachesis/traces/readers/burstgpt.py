@@ -13,27 +13,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
+    LoneColumns,
     LoneRequest,
-    RequestRow,
     has_columns,
     push_lone,
     request_rows,
 )
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 
 _DESCRIPTION: Final = __doc__ or ""
 _NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")
 _KNOWN: Final = (*_NEEDED, "Model", "Session ID", "Elapsed time", "Total tokens", "Log Type")
+_LONE: Final = LoneColumns(
+    "Request tokens", "Response tokens", "Timestamp", "Elapsed time", "Model"
+)
 
 
 class BurstGptReader:
     """BurstGPT traces."""
 
     name = "burstgpt"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -45,54 +52,54 @@ class BurstGptReader:
     ) -> None:
         """Push every conversation, or every request where conversations are not known."""
         for file in files:
-            rows = request_rows(file, _KNOWN, builder)
             if has_columns(file, "Session ID"):
-                _push_conversations(file, list(rows), builder)
+                _push_conversations(file, builder, options)
             else:
-                push_lone(file, rows, _request, builder, harness="burstgpt")
+                push_lone(file, _KNOWN, _LONE, builder, harness="burstgpt")
 
 
 READER = BurstGptReader()
 
 
-def _request(row: RequestRow) -> LoneRequest:
-    start_s = row.seconds("Timestamp")
-    elapsed_s = row.number_of("Elapsed time")
-    if elapsed_s is not None and elapsed_s < 0:
-        raise row.broken("Elapsed time", "must not be negative")
-    return LoneRequest(
-        row.count("Request tokens"),
-        row.count("Response tokens"),
-        start_s,
-        None if start_s is None or elapsed_s is None else start_s + elapsed_s,
-        row.text("Model"),
-    )
+class _Request(NamedTuple):
+    """A request of a conversation, and the line where it stands."""
+
+    conversation: str
+    number: int
+    request: LoneRequest
 
 
-def _push_conversations(file: SourceFile, rows: list[RequestRow], builder: TraceBuilder) -> None:
-    conversations: dict[str, list[tuple[RequestRow, LoneRequest]]] = {}
-    for row in rows:
-        request = _request(row)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_Request)
+
+
+def _push_conversations(file: SourceFile, builder: TraceBuilder, options: ReadOptions) -> None:
+    numbers = NameNumbers()
+    conversations = RecordGroups(options.scratch)
+    for row in request_rows(file, _KNOWN, builder):
+        request = _LONE.request(row)
         name = row.text("Session ID")
         if name is None:
             raise row.broken("Session ID", "is needed in every row", "missing")
         if not request.output_tokens:
             builder.exclude("request without output")
             continue
-        conversations.setdefault(name, []).append((row, request))
-    if not conversations:
+        record = _ENCODER.encode(_Request(name, row.number, request))
+        conversations.append(numbers.of(name), record)
+    if not len(numbers):
         builder.skip(file.name, "holds no request with output")
-    for name, pairs in conversations.items():
-        if all(request.start_s is not None for _, request in pairs):
-            pairs.sort(key=lambda pair: pair[1].start_s or 0.0)
+    for _, records in conversations:
+        requests = [_DECODER.decode(record) for record in records]
+        if all(each.request.start_s is not None for each in requests):
+            requests.sort(key=lambda each: each.request.start_s or 0.0)
         session = builder.session(
-            name,
+            requests[0].conversation,
             workload=Path(file.name).name.split(".")[0],
             harness="burstgpt",
             source=file.name,
             stripping="off",
         )
-        for row, request in pairs:
+        for _, number, request in requests:
             session.request(
                 opens_turn=True,
                 input_tokens=request.input_tokens,
@@ -101,6 +108,6 @@ def _push_conversations(file: SourceFile, rows: list[RequestRow], builder: Trace
                 start_s=request.start_s,
                 end_s=request.end_s,
                 tools=[],
-                row=row.number,
+                row=number,
             )
         builder.finish(session)

@@ -87,6 +87,7 @@ class ClaudeCodeReader:
     """Claude Code transcripts; see the module for what is taken from where."""
 
     name = "claude-code"
+    joins_files = True
     description = (
         "Claude Code JSONL with sub-agents: usage per message.id, placeholder outputs recounted, "
         "recorded delays; warm-ups, synthetic rows, API errors and repeated calls left out"
@@ -108,38 +109,32 @@ class ClaudeCodeReader:
         """Push the sessions of all files; raises `InputError` for a broken row."""
         meter = meter_for(options.count_tokens)
         seen = SeenCalls()
-        families = _families(_unique(files), options.left_out)
-        for family in families:
+        for family in _families(files, options.left_out):
             _read_family(family, builder, seen, meter)
 
 
 READER: Final = ClaudeCodeReader()
 
 
-def _unique(files: Sequence[SourceFile]) -> list[SourceFile]:
-    found: dict[Path, SourceFile] = {}
-    for file in files:
-        found.setdefault(file.path.resolve(), file)
-    return list(found.values())
-
-
-def _families(files: list[SourceFile], left_out: frozenset[Path]) -> list[_Family]:
+def _families(files: Sequence[SourceFile], left_out: frozenset[Path]) -> list[_Family]:
     """Sort files into sessions; sessions in order of their first time stamp."""
     families: dict[tuple[str, str], _Family] = {}
-    given = {file.path.resolve() for file in files} | left_out
+    unique: dict[str, SourceFile] = {}
+    for file in files:
+        unique.setdefault(file.resolved, file)
+    given = unique.keys() | {str(path) for path in left_out}
 
     def family(folder: Path, session: str) -> _Family:
         return families.setdefault((str(folder), session), _Family(session))
 
     loose: list[tuple[str, SourceFile]] = []
-    for file in files:
-        agent = _AGENT_FILE.match(file.path.name)
-        session = _session_of_path(file.path)
+    for file in unique.values():
+        name = file.path.name
+        agent = _AGENT_FILE.match(name)
         if agent is None:
-            found = _SESSION_FILE.match(file.path.name)
-            name = found["session"] if found is not None else file.path.name
-            family(file.path.parent, name).main = file
-        elif session is not None:
+            found = _SESSION_FILE.match(name)
+            family(file.path.parent, found["session"] if found is not None else name).main = file
+        elif (session := _session_of_path(file.path)) is not None:
             family(session.parent, session.name).agents.append((agent["agent"], file))
         else:
             loose.append((agent["agent"], file))
@@ -155,23 +150,25 @@ def _families(files: list[SourceFile], left_out: frozenset[Path]) -> list[_Famil
 
 def _session_of_path(path: Path) -> Path | None:
     """Return SESSION for `SESSION/subagents/**/agent-ID.jsonl`."""
-    for above in path.parents:
-        if above.name == _SUBAGENTS:
-            return above.parent
+    if _SUBAGENTS in path.parts:
+        for above in path.parents:
+            if above.name == _SUBAGENTS:
+                return above.parent
     return None
 
 
-def _bring_along(family: _Family, main: SourceFile, given: set[Path]) -> None:
+def _bring_along(family: _Family, main: SourceFile, given: set[str]) -> None:
     """Add the sub-agents of a session that was given without them."""
     folder = main.path.parent / family.name / _SUBAGENTS
-    beside = main.path.parent.resolve() / family.name
-    prefix = main.name[: len(main.name) - len(main.path.name)]
     if folder.is_dir():
+        above = main.path.parent.resolve()
+        prefix = main.name[: len(main.name) - len(main.path.name)]
         for path in sorted(folder.rglob("agent-*.jsonl*")):
             agent = _AGENT_FILE.match(path.name)
-            if agent is not None and path.resolve() not in given:
-                given.add(path.resolve())
-                name = prefix + str(path.resolve().relative_to(beside.parent))
+            real = path.resolve()
+            if agent is not None and str(real) not in given:
+                given.add(str(real))
+                name = prefix + str(real.relative_to(above))
                 family.agents.append((agent["agent"], main.beside(path, name)))
 
 
@@ -264,9 +261,9 @@ def _note_agent(agent: str, file: SourceFile, read: Transcript, logs: SessionLog
         log.agent_type = noted.agent_type
         if noted.tool_use_id:
             logs.use_of_agent[agent] = noted.tool_use_id
-    folder = file.path.parent
-    if folder.name != _SUBAGENTS and _session_of_path(file.path) is not None:
-        logs.run_of_agent[agent] = folder.name
+    folder = file.path.parent.name
+    if folder != _SUBAGENTS and _session_of_path(file.path) is not None:
+        logs.run_of_agent[agent] = folder
 
 
 def _find_compacted(transcripts: list[Transcript], logs: SessionLogs) -> None:

@@ -1,15 +1,15 @@
 """Rows of a Claude Code transcript, decoded no further than a replay needs.
 
-A row's type chooses the struct that it is decoded into, in one pass: structs pass over every field
-that they do not name, and of rows that are part of no request only the place is kept. `progress`
-rows, half of a large transcript, cost next to nothing.
+Rows of all types are decoded into one struct, which passes over every field that it does not name.
+What it cannot take is decoded again, into the struct of the row's type: a field of the wrong shape
+is an error only in rows of which it is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,20 +21,6 @@ from lachesis.traces.schema import TOKENS_MAX
 
 _NONE = msgspec.Raw(b"null")
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
-
-
-class OtherRow(msgspec.Struct, rename="camel", gc=False):
-    """A row that is no part of a request; its place matters, for others follow it."""
-
-    kind: ClassVar[str]
-    uuid: str | None = None
-    parent_uuid: str | None = None
-
-
-class _Kind(msgspec.Struct):
-    """The type alone, of rows that are not as the structs below have them."""
-
-    type: str
 
 
 class Usage(msgspec.Struct, gc=False):
@@ -68,7 +54,7 @@ class Block(msgspec.Struct, gc=False):
     content: msgspec.Raw = _NONE
 
 
-class Message(msgspec.Struct, gc=False):
+class Message(msgspec.Struct, gc=False, frozen=True):
     """The `message` of a user or an assistant row."""
 
     content: str | list[Block] | None = None
@@ -84,13 +70,46 @@ class Origin(msgspec.Struct, gc=False):
     kind: str | None = None
 
 
-class Row(msgspec.Struct, rename="camel", gc=False):
-    """A user or assistant row."""
+class Attachment(msgspec.Struct):
+    """What an attachment row attaches."""
 
-    kind: ClassVar[str]
-    message: Message
+    type: str | None = None
+    prompt: Any = None
+
+
+class _Kind(msgspec.Struct):
+    """The type alone."""
+
+    type: str
+
+
+class OtherRow(msgspec.Struct, rename="camel", gc=False):
+    """A row that is no part of a request; its place matters, for others follow it."""
+
+    kind: str = msgspec.field(name="type")
     uuid: str | None = None
     parent_uuid: str | None = None
+
+
+class AttachmentRow(OtherRow):
+    """Among other things, a message queued into a running turn."""
+
+    attachment: Attachment | None = None
+    timestamp: datetime | None = None
+
+
+class QueueRow(OtherRow):
+    """A message that was put into the queue, or taken out."""
+
+    operation: str | None = None
+    content: Any = None
+    timestamp: datetime | None = None
+
+
+class ConversationRow(OtherRow, kw_only=True):
+    """What a person or a tool said (`user`), or a line of an answer (`assistant`)."""
+
+    message: Message
     timestamp: datetime | None = None
     session_id: str | None = None
     agent_id: str | None = None
@@ -103,16 +122,16 @@ class Row(msgspec.Struct, rename="camel", gc=False):
     tool_use_result: msgspec.Raw = _NONE
 
 
-class UserRow(Row, tag_field="type", tag="user"):
-    """What a person or a tool said."""
-
-    kind: ClassVar[str] = "user"
+_NO_MESSAGE = Message()
 
 
-class AssistantRow(Row, tag_field="type", tag="assistant"):
-    """A line of an answer."""
+class Row(ConversationRow, kw_only=True):
+    """A row of any type."""
 
-    kind: ClassVar[str] = "assistant"
+    message: Message = _NO_MESSAGE
+    attachment: Attachment | None = None
+    operation: str | None = None
+    content: Any = None
 
 
 class TaskState(msgspec.Struct):
@@ -147,30 +166,6 @@ class SpawnArguments(msgspec.Struct):
     message: Any = None
 
 
-class Attachment(msgspec.Struct):
-    """What an attachment row attaches."""
-
-    type: str | None = None
-    prompt: Any = None
-
-
-class AttachmentRow(OtherRow, rename="camel", tag_field="type", tag="attachment"):
-    """Among other things, a message queued into a running turn."""
-
-    kind: ClassVar[str] = "attachment"
-    attachment: Attachment | None = None
-    timestamp: datetime | None = None
-
-
-class QueueRow(OtherRow, rename="camel", tag_field="type", tag="queue-operation"):
-    """A message that was put into the queue, or taken out."""
-
-    kind: ClassVar[str] = "queue-operation"
-    operation: str | None = None
-    content: Any = None
-    timestamp: datetime | None = None
-
-
 class AgentMeta(msgspec.Struct, rename="camel"):
     """`agent-ID.meta.json`, which newer versions write beside a sub-agent's transcript."""
 
@@ -179,38 +174,16 @@ class AgentMeta(msgspec.Struct, rename="camel"):
     tool_use_id: str | None = None
 
 
-class ProgressRow(OtherRow, tag_field="type", tag="progress"):
-    """What a running tool or sub-agent shows."""
-
-    kind: ClassVar[str] = "progress"
-
-
-class SystemRow(OtherRow, tag_field="type", tag="system"):
-    """What the harness notes for itself."""
-
-    kind: ClassVar[str] = "system"
-
-
-class SummaryRow(OtherRow, tag_field="type", tag="summary"):
-    """A session's title."""
-
-    kind: ClassVar[str] = "summary"
-
-
-class SnapshotRow(OtherRow, tag_field="type", tag="file-history-snapshot"):
-    """The state of files that the agent edits."""
-
-    kind: ClassVar[str] = "file-history-snapshot"
-
-
-AnyRow = UserRow | AssistantRow | AttachmentRow | QueueRow
-_ROW = msgspec.json.Decoder(AnyRow | ProgressRow | SystemRow | SummaryRow | SnapshotRow)
+#: Rows that are part of a request.
+CONVERSATION = frozenset({"assistant", "user"})
+_ROW = msgspec.json.Decoder(Row)
 _KIND = msgspec.json.Decoder(_Kind)
 _OTHER = msgspec.json.Decoder(OtherRow)
-_KNOWN = frozenset(
-    {"user", "assistant", "attachment", "queue-operation", "progress", "system", "summary",
-     "file-history-snapshot"}
-)  # fmt: skip
+_OF_KIND: dict[str, msgspec.json.Decoder[Any]] = {
+    **dict.fromkeys(CONVERSATION, msgspec.json.Decoder(ConversationRow)),
+    "attachment": msgspec.json.Decoder(AttachmentRow),
+    "queue-operation": msgspec.json.Decoder(QueueRow),
+}
 _TOOL_USE_RESULT = msgspec.json.Decoder(ToolUseResult)
 _SPAWN = msgspec.json.Decoder(SpawnArguments)
 _META = msgspec.json.Decoder(AgentMeta)
@@ -227,8 +200,8 @@ def seconds(time: datetime | None) -> float | None:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, str, Row | OtherRow]]:
-    """Yield every row: its line number, its kind, and what is kept of it.
+def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield every row with its line number.
 
     A malformed last line is what a crash leaves and is dropped (named in `dropped`); a malformed
     line anywhere else, or a field of the wrong type, raises `InputError` with file and line.
@@ -239,41 +212,37 @@ def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, str, Row |
         if fault is not None:
             raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
         try:
-            try:
-                row = decode(line)
-            except msgspec.ValidationError as wrong:
-                yield number, *_unknown_row(line, wrong, file, number)
-                continue
+            row = decode(line)
+            if row.message is _NO_MESSAGE and row.kind in CONVERSATION:
+                row = _row_of_kind(line, file, number)
         except MALFORMED as wrong:
-            mended = without_half_surrogates(line)
-            if mended is None:
-                fault = (number, wrong)
-                continue
             try:
-                row = decode(mended)
-            except msgspec.ValidationError as still_wrong:
-                yield number, *_unknown_row(mended, still_wrong, file, number)
+                row = _row_of_kind(line, file, number)
+            except MALFORMED as nearer:
+                fault = (number, nearer if isinstance(wrong, msgspec.ValidationError) else wrong)
                 continue
-        yield number, row.kind, row
+        yield number, row
     if fault is not None:
         dropped.append(f"truncated last line ({file.name}:{fault[0]})")
 
 
-def _unknown_row(
-    line: bytes, wrong: msgspec.ValidationError, file: SourceFile, number: int
-) -> tuple[str, OtherRow]:
-    """A row of a kind that is not known.
+def _row_of_kind(line: bytes, file: SourceFile, number: int) -> Row:
+    """Decode a row by the rules of its own type, and with half surrogate pairs mended.
 
-    Raises `InputError` if that is not what is wrong, and what a decoder raises for no JSON: a line
+    Raises `InputError` if it breaks the rules, and what a decoder raises if it is no JSON: a line
     may have a wrong field and be cut off behind it.
     """
     try:
         kind = _KIND.decode(line).type
-        if kind not in _KNOWN:
-            return kind, _OTHER.decode(line)
-    except msgspec.ValidationError as nearer:
-        wrong = nearer
-    raise field_fault(wrong, line, name=file.name, row=number) from wrong
+        row = _OF_KIND.get(kind, _OTHER).decode(line)
+    except msgspec.ValidationError as wrong:
+        raise field_fault(wrong, line, name=file.name, row=number) from wrong
+    except MALFORMED:
+        mended = without_half_surrogates(line)
+        if mended is None or mended == line:
+            raise
+        return _row_of_kind(mended, file, number)
+    return Row(**msgspec.structs.asdict(row))
 
 
 def tool_use_result(row: Row) -> ToolUseResult | None:

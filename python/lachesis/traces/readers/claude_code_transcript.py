@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from lachesis.errors import InputError
 from lachesis.traces.readers.agent_log import (
     AgentLog,
     InputKind,
@@ -26,21 +27,23 @@ from lachesis.traces.readers.agent_log import (
     input_kind,
 )
 from lachesis.traces.readers.claude_code_rows import (
-    AttachmentRow,
+    CONVERSATION,
     Block,
-    QueueRow,
     Row,
     result_text,
     rows,
     seconds,
     tool_use_result,
 )
+from lachesis.traces.readers.json_fault import MALFORMED
 from lachesis.traces.readers.protocol import SourceFile
 from lachesis.traces.readers.subagent_links import SubagentLinks, needs_result, tool_use
 
 LEAD_LOG: Final = ""
 _JOINT: Final = "\n\n"  # between the blocks of a message
 SYNTHETIC_MODEL: Final = "<synthetic>"
+# By names of their own: before Python 3.12, asking an enum for a member is slow.
+_RESULT = InputKind.RESULT
 
 
 @dataclass(slots=True)
@@ -88,7 +91,7 @@ class Transcript:
         self._fixed_agent = agent
         self._threads: dict[str, _Thread] = {}
         # Row → thread and the call whose output the row follows.
-        self._place: dict[str, tuple[_Thread, Round | None]] = {}
+        self._place: dict[str | None, tuple[_Thread, Round | None]] = {}
         self._queued: list[tuple[float, str]] = []
         self._side_chains = 0
         self._excluded_calls: set[str] = set()
@@ -106,17 +109,21 @@ class Transcript:
         place = self._place
         start = (main, None)
         others: dict[str, int] = {}
-        for number, kind, row in rows(self.file, truncated):
-            if isinstance(row, Row):
-                self._conversation_row(number, row, main)
-                continue
-            if row.uuid:
-                place[row.uuid] = place.get(row.parent_uuid or "", start)
-            others[kind] = others.get(kind, 0) + 1
-            if isinstance(row, AttachmentRow):
-                self._attachment(row, main)
-            elif isinstance(row, QueueRow):
-                self._queue_operation(row)
+        try:
+            for number, row in rows(self.file, truncated):
+                kind = row.kind
+                if kind in CONVERSATION:
+                    self._conversation_row(number, row, main)
+                    continue
+                if row.uuid:
+                    place[row.uuid] = place.get(row.parent_uuid, start)
+                others[kind] = others.get(kind, 0) + 1
+                if kind == "attachment":
+                    self._attachment(row, main)
+                elif kind == "queue-operation":
+                    self._queue_operation(row)
+        except MALFORMED as wrong:  # in a value that is decoded only where it is needed
+            raise InputError(f"not valid JSON: {wrong}", path=self.file.name, row=number) from wrong
         for kind, count in others.items():
             self.dropped[f"{kind} row: no part of a request"] += count
         for reason in truncated:
@@ -132,30 +139,32 @@ class Transcript:
             thread = self._threads[agent] = _Thread(log, self._seen.threads)
         return thread
 
-    def _thread_of(self, row: Row, main: _Thread) -> _Thread:
-        if self._fixed_agent is not None or not row.is_sidechain:
-            return main
+    def _side_chain(self, row: Row, main: _Thread) -> _Thread:
         if row.agent_id:
             return self._thread(row.agent_id)
-        parent = self._place.get(row.parent_uuid or "")
+        parent = self._place.get(row.parent_uuid)
         if parent is not None and parent[0] is not main:
             return parent[0]
         self._side_chains += 1
         return self._thread(f"sidechain-{self._side_chains}")
 
+    # What runs for every row, and takes most of the time that is not decoding.
+
     def _conversation_row(self, number: int, row: Row, main: _Thread) -> None:
-        thread = self._thread_of(row, main)
+        inline = row.is_sidechain and self._fixed_agent is None
+        thread = self._side_chain(row, main) if inline else main
         log = thread.log
-        parent = self._place.get(row.parent_uuid or "")
+        uuid = row.uuid
+        parent = self._place.get(row.parent_uuid)
         follows = parent[1] if parent is not None and parent[0] is thread else None
-        if row.uuid:
-            if row.uuid in self._seen.uuids:
-                self._place.setdefault(row.uuid, (thread, follows))
+        if uuid:
+            if uuid in self._seen.uuids:
+                self._place.setdefault(uuid, (thread, follows))
                 self.dropped["row repeated by a resumed or forked session"] += 1
                 if not log.rounds:
                     log.starts_midway = True
                 return
-            self._seen.uuids.add(row.uuid)
+            self._seen.uuids.add(uuid)
         if not log.rounds and not log.pending:
             self.first_parent = row.parent_uuid
             log.session = row.session_id
@@ -163,16 +172,19 @@ class Transcript:
             if row.parent_uuid and parent is None:
                 log.starts_midway = True
         if row.kind == "assistant":
-            round_ = self._assistant_row(number, row, thread, follows)
-            follows = round_ if round_ is not None else follows
+            logged = self._round_of(number, row, thread, follows)
+            if logged is not None:
+                self._merge(logged, row, thread)
+                follows = logged
         else:
             self._user_row(row, thread)
-        if row.uuid:
-            self._place[row.uuid] = (thread, follows)
+        if uuid:
+            self._place[uuid] = (thread, follows)
 
-    def _assistant_row(
+    def _round_of(
         self, number: int, row: Row, thread: _Thread, follows: Round | None
     ) -> Round | None:
+        """Find or begin the call that the row is a line of; None if it is no request."""
         message = row.message
         call = message.id or row.uuid or f"{self.file.name}:{number}"
         if row.is_api_error_message or message.model == SYNTHETIC_MODEL:
@@ -182,93 +194,114 @@ class Transcript:
                 self.excluded[reason] += 1
             return None
         logged = thread.calls.get(call)
-        if logged is None:
-            owner = self._seen.calls.get(call)
-            if owner is not None and owner != thread.serial:
-                if call not in self._excluded_calls:
-                    self._excluded_calls.add(call)
-                    self.excluded["call repeated by a resumed or forked session"] += 1
-                if not thread.log.rounds:
-                    thread.log.starts_midway = True
-                return None
-            self._seen.calls[call] = thread.serial
-            logged = Round(call=call, row=number, inputs=[], model=message.model)
-            if thread.last is not None and follows is not thread.last:
-                logged.extends = follows
-                logged.rewinds = follows is not None or row.parent_uuid is None
-            thread.calls[call] = logged
-            thread.last = logged
-            thread.texts = 0
-            thread.log.begin(logged)
-        self._merge(logged, row, thread)
+        if logged is not None:
+            return logged
+        owner = self._seen.calls.setdefault(call, thread.serial)
+        if owner != thread.serial:
+            if call not in self._excluded_calls:
+                self._excluded_calls.add(call)
+                self.excluded["call repeated by a resumed or forked session"] += 1
+            if not thread.log.rounds:
+                thread.log.starts_midway = True
+            return None
+        logged = Round(call=call, row=number, inputs=[], model=message.model)
+        if thread.last is not None and follows is not thread.last:
+            logged.extends = follows
+            logged.rewinds = follows is not None or row.parent_uuid is None
+        thread.calls[call] = logged
+        thread.last = logged
+        thread.texts = 0
+        thread.log.begin(logged)
         return logged
 
     def _merge(self, logged: Round, row: Row, thread: _Thread) -> None:
         message = row.message
         time_s = seconds(row.timestamp)
         if time_s is not None:
-            logged.first_s = time_s if logged.first_s is None else min(logged.first_s, time_s)
-            logged.last_s = time_s if logged.last_s is None else max(logged.last_s, time_s)
-        logged.stopped |= message.stop_reason is not None
+            if logged.first_s is None or time_s < logged.first_s:
+                logged.first_s = time_s
+            if logged.last_s is None or time_s > logged.last_s:
+                logged.last_s = time_s
+        if message.stop_reason is not None:
+            logged.stopped = True
         usage = message.usage
         if usage is not None:
             total = usage.total_input_tokens
             if total > (logged.input_tokens or 0):
                 logged.input_tokens = total
                 logged.cached_tokens = usage.cache_read_input_tokens
-            if usage.output_tokens is not None:
-                logged.output_tokens = max(logged.output_tokens or 0, usage.output_tokens)
+            output = usage.output_tokens
+            if output is not None and (
+                logged.output_tokens is None or output > logged.output_tokens
+            ):
+                logged.output_tokens = output
         content = message.content
         if isinstance(content, str):
             content = [Block(type="text", text=content)]
         for block in content or ():
-            if block.type == "text":
+            kind = block.type
+            if kind == "text":
                 text = (block.text or "").strip()
                 if text and thread.texts:
                     logged.visible_tokens += self._meter(_JOINT)
                 thread.texts += bool(text)
                 logged.visible_tokens += self._meter(text)
-            elif block.type in ("thinking", "redacted_thinking"):
+            elif kind == "thinking" or kind == "redacted_thinking":
                 text = (block.thinking or "").strip()
                 if text and logged.reasoning_tokens:
                     logged.reasoning_tokens += self._meter(_JOINT)
                 logged.reasoning_tokens += self._meter(text)
-                logged.hidden_reasoning |= not text
-            elif block.type.endswith("tool_use"):
+                if not text:
+                    logged.hidden_reasoning = True
+            elif kind.endswith("tool_use"):
                 self._tool_use(logged, block, thread)
 
     def _tool_use(self, logged: Round, block: Block, thread: _Thread) -> None:
-        if block.id and block.id in thread.tools:
+        identity = block.id or ""
+        if identity in thread.tools:
             return  # the same block on a second line
-        use = tool_use(block.id or "", block.name or "", block.input)
+        use = tool_use(identity, block.name or "", block.input)
         logged.tool_uses.append(use)
-        if use.id:
-            thread.tools[use.id] = use
-        arguments = msgspec.json.decode(block.input) if bytes(block.input) else None
-        logged.visible_tokens += arguments_tokens(arguments, self._meter)
+        if identity:
+            thread.tools[identity] = use
+        logged.visible_tokens += arguments_tokens(msgspec.json.decode(block.input), self._meter)
 
     def _user_row(self, row: Row, thread: _Thread) -> None:
         content = row.message.content
         time_s = seconds(row.timestamp)
-        results = 0
         texts: list[str] = []
+        results = False
         if isinstance(content, str):
             texts.append(content)
-        for block in content if isinstance(content, list) else ():
-            if block.type.endswith("tool_result"):
-                results += 1
-                thread.log.pending.append(self._result(row, block, time_s, thread))
-            elif block.type == "text" and block.text is not None:
-                texts.append(block.text)
-            elif block.type in ("image", "document"):
-                texts.append(f"[{block.type}]")
-        if not texts:
-            return
-        text = "\n\n".join(texts)
+        elif content is not None:
+            for block in content:
+                kind = block.type
+                if kind.endswith("tool_result"):
+                    results = True
+                    thread.log.pending.append(self._result(row, block, time_s, thread))
+                elif kind == "text" and block.text is not None:
+                    texts.append(block.text)
+                elif kind in ("image", "document"):
+                    texts.append(f"[{kind}]")
+        if texts:
+            self._user_text(row, "\n\n".join(texts), time_s, thread, with_results=results)
+
+    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
+        identity = block.tool_use_id
+        tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
+        given = LoggedInput(_RESULT, time_s, tokens, identity)
+        use = thread.tools.get(identity) if identity else None
+        if use is not None and needs_result(use):
+            self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
+        return given
+
+    def _user_text(
+        self, row: Row, text: str, time_s: float | None, thread: _Thread, *, with_results: bool
+    ) -> None:
         kind = self._kind(row, text)
-        if results and kind in (InputKind.PROMPT, InputKind.COMMAND):
+        if with_results and kind in (InputKind.PROMPT, InputKind.COMMAND):
             kind = InputKind.INJECTED  # delivered with tool results, so into a running turn
-        given = LoggedInput(kind=kind, time_s=time_s, tokens=self._meter(text))
+        given = LoggedInput(kind, time_s, self._meter(text))
         if kind is InputKind.NOTIFICATION:
             given.returns_agent = finished_task(text)
         thread.log.append_prompt(given, text)
@@ -285,22 +318,7 @@ class Transcript:
         origin = row.origin.kind if row.origin is not None else None
         return kind if origin in (None, "human") else InputKind.NOTIFICATION
 
-    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
-        identity = block.tool_use_id
-        given = LoggedInput(
-            kind=InputKind.RESULT,
-            time_s=time_s,
-            tokens=len(bytes(block.content)) / _RAW_BYTES_PER_TOKEN,
-            tool_use_id=identity,
-        )
-        use = thread.tools.get(identity) if identity else None
-        if use is None or identity is None:
-            return given
-        if needs_result(use):
-            self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
-        return given
-
-    def _attachment(self, row: AttachmentRow, main: _Thread) -> None:
+    def _attachment(self, row: Row, main: _Thread) -> None:
         attached = row.attachment
         if attached is None or attached.type != "queued_command":
             return
@@ -311,7 +329,7 @@ class Transcript:
         given.returns_agent = finished_task(text)
         main.log.pending.append(given)
 
-    def _queue_operation(self, row: QueueRow) -> None:
+    def _queue_operation(self, row: Row) -> None:
         time: datetime | None = row.timestamp
         if row.operation == "enqueue" and isinstance(row.content, str) and time is not None:
             agent = finished_task(row.content)

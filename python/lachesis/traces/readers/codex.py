@@ -67,6 +67,7 @@ class CodexReader:
     """Codex rollouts; see the module for what is taken from where."""
 
     name = "codex"
+    joins_files = True
     description = (
         "Codex rollouts with sub-agents: usage per response from token counts (repeats left out), "
         "encrypted reasoning by its count, recorded delays, compaction, rollbacks and aborted turns"

@@ -17,16 +17,21 @@ out**, counted: requests without output.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+import numpy as np
+
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
-from lachesis.traces.readers.block_chains import BlockContext, block_tokens_of, blocks_of
+from lachesis.traces.readers.block_chains import BlockContext, BlockSize, blocks_of
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
+    LoneColumns,
     LoneRequest,
     RequestRow,
     has_columns,
@@ -34,6 +39,7 @@ from lachesis.traces.readers.request_rows import (
     request_rows,
 )
 from lachesis.traces.readers.session_chains import SessionChains
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import TOKENS_MAX
 
 _DESCRIPTION: Final = __doc__ or ""
@@ -46,6 +52,7 @@ _KNOWN: Final = (
     "block_hash_ids",
     "tool_call_latency",
 )
+_LONE: Final = LoneColumns("num_prefill_tokens", "num_decode_tokens", "arrived_at")
 _USUAL_BLOCK_TOKENS: Final = 16
 
 
@@ -55,14 +62,19 @@ class _Row(NamedTuple):
     number: int
     session: str | None
     request: LoneRequest
-    blocks: array[int]
+    blocks: list[int]
     delay_s: float | None
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_Row)
 
 
 class FrontierReader:
     """Request CSVs of Frontier and vidur."""
 
     name = "frontier"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -74,69 +86,99 @@ class FrontierReader:
     ) -> None:
         """Push every session of every file."""
         for file in files:
-            rows = request_rows(file, _KNOWN, builder)
             if has_columns(file, "session_id") or has_columns(file, "block_hash_ids"):
-                _File(file, builder).push(rows)
+                _File(file, builder, options).push(request_rows(file, _KNOWN, builder))
             else:
-                push_lone(file, rows, _request, builder, harness="frontier")
+                push_lone(file, _KNOWN, _LONE, builder, harness="frontier")
 
 
 READER = FrontierReader()
 
 
-def _request(row: RequestRow) -> LoneRequest:
-    return LoneRequest(
-        row.count("num_prefill_tokens"), row.count("num_decode_tokens"), row.seconds("arrived_at")
-    )
-
-
 class _File:
     """One file that has session ids, block hashes, or both."""
 
-    def __init__(self, file: SourceFile, builder: TraceBuilder) -> None:
+    def __init__(self, file: SourceFile, builder: TraceBuilder, options: ReadOptions) -> None:
         self.file = file
         self.builder = builder
+        self.scratch = options.scratch
+        self.named = has_columns(file, "session_id")
+        self.block_tokens = _USUAL_BLOCK_TOKENS
+        self.has_blocks = False
 
     def push(self, rows: Iterator[RequestRow]) -> None:
         """Group the rows into sessions and push these."""
-        taken = [each for each in map(self._taken, rows) if each is not None]
-        if not taken:
+        taken = self._in_order_of_time(rows)
+        if taken is None:
             self.builder.skip(self.file.name, "holds no request with output")
             return
-        lengths = [(each.request.input_tokens, len(each.blocks)) for each in taken if each.blocks]
-        block_tokens = block_tokens_of(lengths, _USUAL_BLOCK_TOKENS)
-        if block_tokens is None:
-            raise InputError("no size of block fits num_prefill_tokens and the number of hashes",
-                             path=self.file.name, field="block_hash_ids")  # fmt: skip
-        if all(each.request.start_s is not None for each in taken):
-            taken.sort(key=lambda each: each.request.start_s or 0.0)
-        sessions: dict[str, list[_Row]] = {}
-        chains = SessionChains(block_tokens)
-        named = has_columns(self.file, "session_id")
+        numbers = NameNumbers()
+        sessions = RecordGroups(self.scratch)
+        chains = SessionChains(self.block_tokens, scratch=self.scratch)
         recovered = alone = 0
-        for each in taken:
+        for _, record in taken.records():
+            each: _Row = _DECODER.decode(record)
             name = each.session
-            if named and name is None:
+            if self.named and name is None:
                 raise self._broken(each, "session_id", "is needed in every row", "missing")
+            known = len(numbers)
             if name is None and each.blocks:
                 tokens = each.request.input_tokens, each.request.output_tokens
-                name = f"chain-{chains.session_of(*tokens, each.blocks)}"
-                recovered += name not in sessions
+                name = f"chain-{chains.session_of(*tokens, array('Q', each.blocks))}"
+                number = numbers.of(name)
+                recovered += number == known
             elif name is None:
                 name = f"request-{each.number}"
+                number = numbers.of(name)
                 alone += 1
-            sessions.setdefault(name, []).append(each)
+            else:
+                number = numbers.of(name)
+            sessions.append(number, _ENCODER.encode(each._replace(session=name)))
         if recovered:
             self.builder.fill("session", "recovered from chains of block hashes", recovered)
         if alone:
             how = "none in the log: each request is one of its own"
             self.builder.fill("session", how, alone)
-        only_new = not lengths and not all(map(_grows, sessions.values()))
-        for name, own in sessions.items():
-            self._push_session(name, own, block_tokens, only_new=only_new)
+        only_new = not self.has_blocks and not all(
+            _grows([_DECODER.decode(record) for record in records]) for _, records in sessions
+        )
+        for _, records in sessions:
+            self._push_session([_DECODER.decode(record) for record in records], only_new=only_new)
+
+    def _in_order_of_time(self, rows: Iterator[RequestRow]) -> RecordGroups | None:
+        """The requests, by time if every one has one; None if there is none."""
+        taken = RecordGroups(self.scratch)
+        starts_s = array("d")
+        size = BlockSize(_USUAL_BLOCK_TOKENS)
+        for row in rows:
+            each = self._taken(row)
+            if each is None:
+                continue
+            start_s = each.request.start_s
+            taken.append(len(starts_s), _ENCODER.encode(each))
+            starts_s.append(math.nan if start_s is None else start_s)
+            if each.blocks:
+                self.has_blocks = True
+                size.take(each.request.input_tokens, len(each.blocks))
+        if not starts_s:
+            return None
+        block_tokens = size.found()
+        if block_tokens is None:
+            raise InputError("no size of block fits num_prefill_tokens and the number of hashes",
+                             path=self.file.name, field="block_hash_ids")  # fmt: skip
+        self.block_tokens = block_tokens
+        starts = np.frombuffer(starts_s, np.float64)
+        if np.isnan(starts).any() or (np.diff(starts) >= 0).all():
+            return taken
+        places = np.empty(len(starts), np.int64)
+        places[np.argsort(starts, kind="stable")] = np.arange(len(starts))
+        ordered = RecordGroups(self.scratch)
+        for number, record in taken.records():
+            ordered.append(int(places[number]), record)
+        return ordered
 
     def _taken(self, row: RequestRow) -> _Row | None:
-        request = _request(row)
+        request = _LONE.request(row)
         if not request.output_tokens:
             self.builder.exclude("request without output")
             return None
@@ -148,17 +190,16 @@ class _File:
         delay_s = row.number_of("tool_call_latency")
         if delay_s is not None and delay_s < 0:
             raise row.broken("tool_call_latency", "must not be negative")
-        return _Row(row.number, row.text("session_id"), request, blocks, delay_s)
+        return _Row(row.number, row.text("session_id"), request, blocks.tolist(), delay_s)
 
     def _broken(self, each: _Row, field: str, rule: str, value: object) -> InputError:
         return InputError(rule, path=self.file.name, row=each.number, field=field, value=value)
 
-    def _push_session(
-        self, name: str, own: list[_Row], block_tokens: int, *, only_new: bool
-    ) -> None:
+    def _push_session(self, own: list[_Row], *, only_new: bool) -> None:
+        block_tokens = self.block_tokens
         self.builder.fill("turn", "none in the table: a session is one turn")
         session = self.builder.session(
-            name,
+            own[0].session or "",
             workload=Path(self.file.name).name.split(".")[0],
             harness="frontier",
             source=self.file.name,
@@ -183,7 +224,7 @@ class _File:
                 self.builder.fill("input_tokens", "what is new and what the session held")
             held = tokens + each.request.output_tokens
             inputs.append(tokens)
-            context.add(tokens, each.request.output_tokens, each.blocks)
+            context.add(tokens, each.request.output_tokens, array("Q", each.blocks))
         parts = context.parts() if any(each.blocks for each in own) else [None] * len(own)
         for index, (each, tokens, part) in enumerate(zip(own, inputs, parts, strict=True)):
             session.request(

@@ -130,6 +130,7 @@ class GeminiCliReader:
     """Gemini CLI sessions; see the module for what is taken from where."""
 
     name = "gemini-cli"
+    joins_files = True
     description = (
         "Gemini CLI sessions (JSON and JSONL) with sub-agents: usage per message, thoughts counted "
         "as reasoning and output, recorded delays, rewinds; info and error messages left out"

@@ -36,6 +36,7 @@ from lachesis.traces.readers.json_head import begins_with, words_in_head
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.timed_agents import TimedAgent, TimedRequest, push_timed
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import Role, UsageSource
 from lachesis.traces.session_builder import SessionBuilder
 
@@ -65,12 +66,15 @@ class _Row(msgspec.Struct):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Row)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_NUMBERED: Final = msgspec.msgpack.Decoder(tuple[int, _Row])
 
 
 class LmcacheReader:
     """LMCache agent traces."""
 
     name = "lmcache"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -89,7 +93,8 @@ class LmcacheReader:
     ) -> None:
         """Push every session of every file."""
         for file in files:
-            sessions: dict[str, _Session] = {}
+            names = NameNumbers()
+            sessions = RecordGroups(options.scratch)
             dropped: list[str] = []
             for number, _, row in decoded_lines(file, _DECODER, dropped):
                 if not row.input:
@@ -97,14 +102,15 @@ class LmcacheReader:
                 elif not row.output:
                     builder.exclude("request without output")
                 else:
-                    if row.session_id not in sessions:
-                        sessions[row.session_id] = _Session(file, row.session_id, builder)
-                    sessions[row.session_id].add(number, row)
+                    sessions.append(names.of(row.session_id), _ENCODER.encode((number, row)))
             for reason in dropped:
                 builder.drop(reason)
-            if not sessions:
+            if not len(names):
                 builder.skip(file.name, "holds no request with prompt and output")
-            for session in sessions.values():
+            for _, records in sessions:
+                session = _Session(file, builder)
+                for record in records:
+                    session.add(*_NUMBERED.decode(record))
                 session.push(options.count_tokens)
 
 
@@ -114,15 +120,16 @@ READER = LmcacheReader()
 class _Session:
     """One session: its lines, and from them its agents' contexts."""
 
-    def __init__(self, file: SourceFile, name: str, builder: TraceBuilder) -> None:
+    def __init__(self, file: SourceFile, builder: TraceBuilder) -> None:
         self.file = file
-        self.name = name
+        self.name = ""
         self.builder = builder
         self.lines: list[_Logged] = []
         self.latest: dict[str, str] = {}
 
     def add(self, number: int, row: _Row) -> None:
         """Take a line; keeps of its prompt only what the agent's last one did not have."""
+        self.name = row.session_id
         system = _SYSTEM.match(row.input)
         agent = "" if system is None else f"prompt-{content_key(system[1]):016x}"
         shared = common_start(self.latest.get(agent, ""), row.input)
@@ -154,23 +161,18 @@ class _Session:
             self.builder.fill("input_tokens", "answers that the prompt leaves out, put back in",
                               restored)  # fmt: skip
         self.builder.fill("turn", "none in the log: a session is one turn")
-        opened: list[SessionBuilder] = []
 
         def open_session(orphan: Hashable | None) -> SessionBuilder:
-            opened.append(
-                self.builder.session(
-                    self.name if orphan is None else f"{self.name}/{orphan}",
-                    workload=Path(self.file.name).parent.name or "lmcache",
-                    harness="lmcache",
-                    source=self.file.name,
-                    stripping="off",
-                    orphan=orphan is not None,
-                )
+            return self.builder.session(
+                self.name if orphan is None else f"{self.name}/{orphan}",
+                workload=Path(self.file.name).parent.name or "lmcache",
+                harness="lmcache",
+                source=self.file.name,
+                stripping="off",
+                orphan=orphan is not None,
             )
-            return opened[-1]
 
-        push_timed(open_session, requests, known)
-        for session in opened:
+        for session in push_timed(open_session, requests, known):
             self.builder.finish(session)
 
     def _prompts(self) -> Iterator[tuple[_Logged, str]]:

@@ -77,6 +77,7 @@ class MagenticOneReader:
     """Magentic-One logs; see the module for what is taken from where."""
 
     name = "magentic-one"
+    joins_files = False
     description = (
         "Magentic-One logs: the orchestrator as lead, delegates as workers with instruction and "
         "context, new plans as compaction; all counts from the text, all delays drawn"

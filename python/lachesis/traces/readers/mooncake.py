@@ -20,16 +20,13 @@ latency but a stated `delay` is drawn. **Times** are seconds on the trace's own 
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
@@ -45,6 +42,7 @@ from lachesis.traces.readers.json_head import first_object
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import TOKENS_MAX, UsageSource
 
 _DESCRIPTION: Final = __doc__ or ""
@@ -109,95 +107,80 @@ AnyRow = TypeVar("AnyRow", bound=MooncakeRow)
 _DECODER: Final = msgspec.json.Decoder(MooncakeRow)
 
 
-class _Requests:
-    """The requests of one file while they wait for their sessions to end, as columns."""
+class _Request(NamedTuple):
+    """A request while its session is not complete: its line, and how much of its input matched.
 
-    def __init__(self) -> None:
-        self.session = array("i")
-        self.row = array("q")
-        self.input_tokens = array("q")
-        self.output_tokens = array("q")
-        self.agreed_tokens = array("q")
-        self.start_s = array("d")  # NaN: not told, here and in `wait_s`
-        self.wait_s = array("d")
-        self.is_whole = array("b")
+    `named` is the session's name, where the log has one.
+    """
 
-    def add(
-        self, session: int, number: int, row: MooncakeRow, tokens: tuple[int, int], agreed: int
-    ) -> None:
-        """Take a request of a session: its line, and how much of its input matched."""
-        self.session.append(session)
-        self.row.append(number)
-        self.input_tokens.append(tokens[0])
-        self.output_tokens.append(tokens[1])
-        self.agreed_tokens.append(agreed)
-        start_s, wait_s = row.start_s(), row.wait_s()
-        self.start_s.append(math.nan if start_s is None else start_s)
-        self.wait_s.append(math.nan if wait_s is None else wait_s)
-        self.is_whole.append(row.input_length is None and row.input_tokens is None)
+    row: int
+    named: str | None
+    input_tokens: int
+    output_tokens: int
+    agreed_tokens: int
+    start_s: float | None
+    wait_s: float | None
+    is_whole: bool
 
-    def by_session(self) -> Iterator[NDArray[np.int64]]:
-        """The requests of each session, in the order of the file."""
-        sessions = np.frombuffer(self.session, np.int32)
-        order = np.argsort(sessions, kind="stable")
-        starts = np.flatnonzero(np.diff(sessions[order], prepend=-1))
-        for start, end in pairwise([*starts.tolist(), len(order)]):
-            yield order[start:end]
+
+_REQUEST_ENCODER: Final = msgspec.msgpack.Encoder()
+_REQUEST_DECODER: Final = msgspec.msgpack.Decoder(_Request)
 
 
 class _Sessions:
-    """The sessions of one file: their names, and where each one's context is."""
+    """The sessions of one file, and where each one's context is."""
 
-    def __init__(self, block_tokens: int) -> None:
+    def __init__(self, block_tokens: int, scratch: Path | None) -> None:
         self.block_tokens = block_tokens
         numbers = BlockNumbers()
-        self.finder = SessionChains(block_tokens, numbers)
-        self.prompts = SharedPrompts(block_tokens, numbers)
-        self.names: list[str | int] = []  # a number: named after the line of its first request
+        self.finder = SessionChains(block_tokens, numbers, scratch)
+        self.prompts = SharedPrompts(block_tokens, numbers, scratch)
+        self.count = 0
         self.recovered = 0
         self.alone = 0
-        self._numbers: dict[str | int, int] = {}
-        self._before: dict[int, tuple[int, int]] = {}
-        self._held: dict[int, array[int]] = {}
+        self._of_chain = array("i")
+        self._names = NameNumbers()
+        self._of_name = array("i")
+        self._held: dict[int, tuple[array[int], tuple[int, int]]] = {}
 
-    def place(self, number: int, row: MooncakeRow, tokens: tuple[int, int]) -> tuple[int, int]:
+    def place(self, row: MooncakeRow, tokens: tuple[int, int]) -> tuple[int, int]:
         """The session of a request, and how much of its input its context held."""
         blocks = blocks_of(row.hash_ids or ())
-        key: str | int
-        if row.session_id is not None:
-            key = str(row.session_id)
-        elif blocks:
-            key = self.finder.session_of(*tokens, blocks)
-        else:
-            self.alone += 1
-            self.prompts.add(blocks)
-            self.names.append(number)
-            return len(self.names) - 1, 0
-        session = self._numbers.get(key)
         whole = whole_blocks(blocks, tokens[0], self.block_tokens)
+        if row.session_id is not None:
+            return self._place_named(str(row.session_id), whole, tokens)
+        if not blocks:
+            self.alone += 1
+            return self._new(blocks), 0
+        chain, held = self.finder.place(*tokens, blocks)
+        if chain == len(self._of_chain):
+            self._of_chain.append(self._new(whole))
+            self.recovered += 1
+        return self._of_chain[chain], held
+
+    def _place_named(
+        self, name: str, whole: array[int], tokens: tuple[int, int]
+    ) -> tuple[int, int]:
+        number = self._names.of(name)
         agreed = 0
-        if session is None:
-            session = self._numbers[key] = len(self.names)
-            self.recovered += not isinstance(key, str)
-            self.names.append(key if isinstance(key, str) else number)
-            self.prompts.add(whole)
-        elif isinstance(key, str):
-            agreed = agreed_tokens(
-                self._held[session], self._before[session], whole, tokens[0], self.block_tokens
-            )
+        if number == len(self._of_name):
+            self._of_name.append(self._new(whole))
         else:
-            # It was found because all that the session held is the start of this input.
-            agreed = sum(self._before[session])
-        if isinstance(key, str):
-            self._held[session] = whole
-        self._before[session] = tokens
-        return session, agreed
+            agreed = agreed_tokens(*self._held[number], whole, tokens[0], self.block_tokens)
+        self._held[number] = whole, tokens
+        return self._of_name[number], agreed
+
+    def _new(self, whole: array[int]) -> int:
+        self.prompts.add(whole)
+        self.count += 1
+        return self.count - 1
 
 
 class MooncakeReader:
     """Mooncake request traces."""
 
     name = "mooncake"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -216,31 +199,33 @@ class MooncakeReader:
         """Push every file; ids of blocks and sessions are local to it."""
         for file in files:
             block_tokens = block_size(file, _DECODER)
-            requests, sessions = _gather(file, block_tokens, builder)
-            if not sessions.names:
+            requests, sessions = _gather(file, block_tokens, builder, options)
+            if not sessions.count:
                 builder.skip(file.name, "holds no request with output")
-            for session, own in enumerate(requests.by_session()):
-                name = sessions.names[session]
-                prompt = sessions.prompts.of(session)
-                _push(file, name, requests, own, prompt, builder)
+            for session, records in requests:
+                own = [_REQUEST_DECODER.decode(record) for record in records]
+                _push(file, own, sessions.prompts.of(session), builder)
 
 
 READER = MooncakeReader()
 
 
 def _gather(
-    file: SourceFile, block_tokens: int, builder: TraceBuilder
-) -> tuple[_Requests, _Sessions]:
-    requests = _Requests()
-    sessions = _Sessions(block_tokens)
+    file: SourceFile, block_tokens: int, builder: TraceBuilder, options: ReadOptions
+) -> tuple[RecordGroups, _Sessions]:
+    requests = RecordGroups(options.scratch)
+    sessions = _Sessions(block_tokens, options.scratch)
     dropped: list[str] = []
     for number, _, row in decoded_lines(file, _DECODER, dropped):
         tokens = row.input(block_tokens, file, number), row.output(file, number)
         if not tokens[1]:
             builder.exclude("request without output")
             continue
-        session, agreed = sessions.place(number, row, tokens)
-        requests.add(session, number, row, tokens, agreed)
+        session, agreed = sessions.place(row, tokens)
+        named = None if row.session_id is None else str(row.session_id)
+        is_whole = row.input_length is None and row.input_tokens is None
+        request = _Request(number, named, *tokens, agreed, row.start_s(), row.wait_s(), is_whole)
+        requests.append(session, _REQUEST_ENCODER.encode(request))
     for reason in dropped:
         builder.drop(reason)
     if sessions.recovered:
@@ -269,14 +254,13 @@ def block_size(file: SourceFile, decoder: msgspec.json.Decoder[AnyRow]) -> int:
 
 def _push(
     file: SourceFile,
-    name: str | int,
-    requests: _Requests,
-    own: NDArray[np.int64],
+    own: Sequence[_Request],
     prompt: tuple[int, int | None],
     builder: TraceBuilder,
 ) -> None:
+    name = own[0].named
     session = builder.session(
-        name if isinstance(name, str) else f"request-{name}",
+        name if name is not None else f"request-{own[0].row}",
         workload=Path(file.name).name.split(".")[0],
         harness="mooncake",
         source=file.name,
@@ -287,30 +271,21 @@ def _push(
     if prompt_tokens:
         builder.fill("prompt_tokens", "whole blocks that first inputs share")
     pieces = ContextPieces()
-    for at in own.tolist():
-        pieces.add_agreed(
-            requests.input_tokens[at], requests.output_tokens[at], requests.agreed_tokens[at]
-        )
-    for index, (at, context) in enumerate(
-        zip(own.tolist(), pieces.parts(prompt_tokens), strict=True)
-    ):
-        is_whole = bool(requests.is_whole[at])
-        if is_whole:
+    for each in own:
+        pieces.add_agreed(each.input_tokens, each.output_tokens, each.agreed_tokens)
+    for index, (each, context) in enumerate(zip(own, pieces.parts(prompt_tokens), strict=True)):
+        if each.is_whole:
             builder.fill("input_tokens", "whole blocks")
         session.request(
             parts=context.parts,
             output_parts=context.output_parts,
-            input_tokens=requests.input_tokens[at],
+            input_tokens=each.input_tokens,
             prompt_tokens=None if index else prompt_tokens,
             prefix_key=None if key is None else f"{file.name} block {key}",
-            output_tokens=requests.output_tokens[at],
-            start_s=_known(requests.start_s[at]),
-            delay_s=_known(requests.wait_s[at]) if index else None,
-            usage_source=UsageSource.INFERRED if is_whole else UsageSource.REPORTED,
-            row=requests.row[at],
+            output_tokens=each.output_tokens,
+            start_s=each.start_s,
+            delay_s=each.wait_s if index else None,
+            usage_source=UsageSource.INFERRED if each.is_whole else UsageSource.REPORTED,
+            row=each.row,
         )
     builder.finish(session)
-
-
-def _known(seconds: float) -> float | None:
-    return None if math.isnan(seconds) else seconds

@@ -39,6 +39,7 @@ from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, Edge
 from lachesis.traces.readers.block_chains import BlockContext, blocks_of
 from lachesis.traces.readers.json_head import first_object
+from lachesis.traces.readers.mooncake_agentic_index import RequestAndBlocks, RequestIndex
 from lachesis.traces.readers.mooncake_agentic_rows import SCHEMA, AgenticRequest, AgenticRows
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.schema import EdgeKind
@@ -51,6 +52,7 @@ class AgenticMooncakeReader:
     """Agentic Mooncake traces."""
 
     name = "mooncake-agentic"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -68,113 +70,69 @@ class AgenticMooncakeReader:
     ) -> None:
         """Push every file; all its ids are local to it."""
         for file in files:
-            _File(file, builder).push()
+            _File(file, builder, options).push()
 
 
 READER = AgenticMooncakeReader()
 
 
 class _File:
-    """One file: its requests by id and by agent, and which agent hangs under which request."""
+    """One file, and of the session that is being pushed all requests, by id and by agent."""
 
-    def __init__(self, file: SourceFile, builder: TraceBuilder) -> None:
+    def __init__(self, file: SourceFile, builder: TraceBuilder, options: ReadOptions) -> None:
         self.file = file
         self.builder = builder
         self.rows = AgenticRows(file, first_object(file))
+        self.index = RequestIndex(options.scratch)
         self.requests: dict[str, AgenticRequest] = {}
         self.agents: dict[str, list[AgenticRequest]] = {}
-        self.contexts: dict[str, BlockContext] = {}  # of agents whose session is still to come
         self.parent: dict[str, AgenticRequest] = {}
 
     def push(self) -> None:
         """Read all rows and push one session for each lead."""
-        self._read()
-        self._find_parents()
-        families: dict[str, list[str]] = {}
-        for agent in self.agents:
-            families.setdefault(self._root(agent), []).append(agent)
-        for root, family in families.items():
-            self._push_family(root, family)
-        if not families:
+        dropped: list[str] = []
+        self.index.read(self.rows, self.builder, dropped)
+        for reason in dropped:
+            self.builder.drop(reason)
+        pushed = 0
+        for family in self.index.families():
+            self._take_family(family)
+            self._push_family()
+            pushed += 1
+        if not pushed:
             self.builder.skip(self.file.name, "holds no request with output")
 
-    def _read(self) -> None:
-        silent: set[str] = set()
-        dropped: list[str] = []
-        for request, blocks in self.rows.read(dropped):
-            if request.id in self.requests or request.id in silent:
-                raise InputError("stands there twice", path=self.file.name, row=request.row,
-                                 field="request_id", value=request.id)  # fmt: skip
-            if not request.output_tokens:
-                self.builder.exclude("request without output")
-                silent.add(request.id)
-                continue
+    def _take_family(self, family: Sequence[RequestAndBlocks]) -> None:
+        self.requests, self.agents, self.parent = {}, {}, {}
+        contexts: dict[str, BlockContext] = {}
+        by_number: dict[int, AgenticRequest] = {}
+        for request, blocks in family:
             self.requests[request.id] = request
+            by_number[self.index.ids.of(request.id)] = request
             own = self.agents.setdefault(request.agent, [])
             if own and request.consumed:
                 own[-1].called = request.consumed
             own.append(request)
-            if request.dispatched:
-                how = "after another request's start: taken from its end on"
-                self.builder.fill("delay_s", how, request.dispatched)
-            if request.agent not in self.contexts:
-                self.contexts[request.agent] = BlockContext(self.rows.block_tokens)
-            self.contexts[request.agent].add(
+            waits = [name for name in request.wait_for if not self.index.is_silent(name)]
+            if len(waits) < len(request.wait_for):
+                gone = len(request.wait_for) - len(waits)
+                self.builder.drop("wait for a request without output", gone)
+            request.wait_for = waits
+            context = contexts.setdefault(request.agent, BlockContext(self.rows.block_tokens))
+            context.add(
                 request.input_tokens,
                 request.output_tokens,
                 blocks_of(blocks),
                 reset=request.resets,
             )
-        for reason in dropped:
-            self.builder.drop(reason)
-        for request in self.requests.values():
-            for field, names in (("wait_for", request.wait_for), ("branches", request.branches)):
-                for name in names:
-                    if name not in self.requests and name not in silent:
-                        raise InputError("no request has this id", path=self.file.name,
-                                         row=request.row, field=field, value=name)  # fmt: skip
-            waits = [name for name in request.wait_for if name in self.requests]
-            if len(waits) < len(request.wait_for):
-                gone = len(request.wait_for) - len(waits)
-                self.builder.drop("wait for a request without output", gone)
-            request.wait_for = waits
+        for agent, own in self.agents.items():
+            for request, parts in zip(own, contexts[agent].parts(), strict=True):
+                request.parts = parts
+            if (by := self.index.parent_of(agent)) >= 0:
+                self.parent[agent] = by_number[by]
 
-    def _find_parents(self) -> None:
-        for request in self.requests.values():
-            for name in request.branches:
-                child = self.requests.get(name)
-                if child is not None and child is self.agents[child.agent][0]:
-                    self._adopt(child, request)
-        for own in self.agents.values():
-            named = self.requests.get(own[0].spawned_by or "")
-            if named is not None:
-                self._adopt(own[0], named)
-                continue
-            for name in own[0].wait_for:
-                if name in own[0].barriers:
-                    continue
-                before = self.requests[name]
-                known = self.parent.get(own[0].agent)
-                if known is None or (known.agent == before.agent and known.row < before.row):
-                    self._adopt(own[0], before)
-
-    def _adopt(self, child: AgenticRequest, by: AgenticRequest) -> None:
-        # A chain of parents that came back to the child would have no lead.
-        if by.agent != child.agent and self._root(by.agent) != child.agent:
-            self.parent[child.agent] = by
-
-    def _root(self, agent: str) -> str:
-        while agent in self.parent:
-            agent = self.parent[agent].agent
-        return agent
-
-    def _push_family(self, root: str, family: list[str]) -> None:
-        members = frozenset(family)
-        # Parts are many times what the context needs, so they are made a session at a time.
-        for name in family:
-            parts = self.contexts.pop(name).parts()
-            for request, own in zip(self.agents[name], parts, strict=True):
-                request.parts = own
+    def _push_family(self) -> None:
+        (root,) = (agent for agent in self.agents if agent not in self.parent)
         session = self.builder.session(
             root,
             workload=Path(self.file.name).name.split(".")[0],
@@ -185,15 +143,15 @@ class _File:
         self.builder.fill("turn", "none in the trace: a session is one turn")
         handles: dict[str, int] = {}
         latest: dict[str, AgenticRequest] = {}
-        for request in self._ordered(family):
+        for request in self._ordered():
             agent = LEAD if request.agent == root else request.agent
             if agent != LEAD and request.agent not in latest:
                 session.spawn(agent, spawned_by=handles[self.parent[request.agent].id])
             children: list[str] = []
             edges: list[Edge] = []
             for name in request.wait_for:
-                before = self.requests[name]
-                if before.agent not in members:
+                before = self.requests.get(name)
+                if before is None:
                     self.builder.drop("wait for a request of another session")
                 elif (
                     name not in request.barriers
@@ -214,9 +172,6 @@ class _File:
             for child in children:
                 session.returns(child, to=handles[request.id])
         self.builder.finish(session)
-        for name in family:
-            for request in self.agents[name]:
-                request.parts = None
 
     def _push(
         self,
@@ -250,21 +205,16 @@ class _File:
             row=request.row,
         )
 
-    def _ordered(self, family: Sequence[str]) -> Iterable[AgenticRequest]:
-        """The family's requests, each after what it waits for, else in the order of the file."""
-        members = frozenset(family)
+    def _ordered(self) -> Iterable[AgenticRequest]:
+        """The session's requests, each after what it waits for, else in the order of the file."""
         waits: dict[str, int] = {}
         followers: dict[str, list[AgenticRequest]] = {}
-        own = sorted(
-            (request for agent in family for request in self.agents[agent]),
-            key=lambda request: request.row,
-        )
-        for agent in family:
-            for index, request in enumerate(self.agents[agent]):
-                before = {self.requests[name].id for name in request.wait_for
-                          if self.requests[name].agent in members}  # fmt: skip
+        own = sorted(self.requests.values(), key=lambda request: request.row)
+        for agent, of_agent in self.agents.items():
+            for index, request in enumerate(of_agent):
+                before = {name for name in request.wait_for if name in self.requests}
                 if index:
-                    before.add(self.agents[agent][index - 1].id)
+                    before.add(of_agent[index - 1].id)
                 elif agent in self.parent:
                     before.add(self.parent[agent].id)
                 waits[request.id] = len(before)

@@ -85,6 +85,7 @@ class OpenHandsCompletionsReader:
     """OpenHands completion logs; see the module for what is taken from where."""
 
     name = "openhands-completions"
+    joins_files = True
     description = (
         "OpenHands LLM completion logs: usage per completion, one file each, gathered into "
         "sessions by folder and common prefix; context, stripping and rewrites from the messages"

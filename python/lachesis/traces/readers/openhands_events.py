@@ -148,6 +148,7 @@ class OpenHandsEventsReader:
     """OpenHands event streams; see the module for what is taken from where."""
 
     name = "openhands-events"
+    joins_files = False
     description = (
         "OpenHands event streams and evaluation output: usage per model response, delegates as "
         "sub-agents, condensation, recorded delays; state changes and null observations left out"

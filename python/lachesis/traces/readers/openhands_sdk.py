@@ -86,6 +86,7 @@ class OpenHandsSdkReader:
     """Conversations of OpenHands' SDK; see the module for what is taken from where."""
 
     name = "openhands-sdk"
+    joins_files = True
     description = (
         "OpenHands SDK conversations: events and base_state.json, usage per response, tasks as "
         "sub-agents, condensation, recorded delays; state updates left out"

@@ -20,6 +20,9 @@ from the text, flagged inferred. Whether reasoning is stripped is recognised fro
 
 from __future__ import annotations
 
+import pickle
+import sys
+from array import array
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +37,7 @@ from lachesis.traces.readers.otel_spans import Span, spans_of
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.text_contexts import TextRequest, contexts_of
 from lachesis.traces.readers.timed_agents import TimedAgent, TimedRequest, push_timed
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.schema import TOKENS_MAX, Status, UsageSource
 from lachesis.traces.session_builder import SessionBuilder
 from lachesis.traces.tool_classes import tool_class
@@ -62,6 +66,7 @@ class OtelReader:
     """OpenTelemetry GenAI spans."""
 
     name = "otel-genai"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -80,6 +85,7 @@ class OtelReader:
 
 
 READER = OtelReader()
+_UNKNOWN: Final = -2  # above a span that was named, and not read (yet)
 
 
 class _Call:
@@ -149,19 +155,21 @@ class _File:
         self.file = file
         self.builder = builder
         self.text = SpanText(options.count_tokens, file.name)
-        self.above: dict[tuple[str, str], tuple[str | None, str | None]] = {}
+        self.scratch = options.scratch
+        # Of each span, by number: the span above it (-1: none) and its agent's name.
+        self.numbers = NameNumbers()
+        self.above = array("q")
+        self.agents: list[str | None] = []
 
     def push(self) -> None:
         """Read all spans and push the sessions."""
-        sessions: dict[str, list[_Call]] = {}
+        names = NameNumbers()
+        sessions = RecordGroups(self.scratch)
         dropped: list[str] = []
         for span in spans_of(self.file, dropped):
-            place = span.trace, span.id
-            if place in self.above:
+            if not self._note(span):
                 self.builder.drop("span that stands there twice")
                 continue
-            agent = span.text("gen_ai.agent.id", "gen_ai.agent.name")
-            self.above[place] = span.parent, agent
             if not self._is_request(span):
                 continue
             call = _Call(span, self.text, self.file)
@@ -169,13 +177,31 @@ class _File:
                 self.builder.exclude("request without output")
                 continue
             name = span.text(*_SESSION) or span.trace or self.file.name
-            sessions.setdefault(name, []).append(call)
+            sessions.append(names.of(name), pickle.dumps((name, call)))
         for reason in dropped:
             self.builder.drop(reason)
-        if not sessions:
+        if not len(names):
             self.builder.skip(self.file.name, "holds no request")
-        for name, calls in sessions.items():
-            self._push_session(name, calls)
+        for _, records in sessions:
+            named = [pickle.loads(record) for record in records]
+            self._push_session(named[0][0], [call for _, call in named])
+
+    def _note(self, span: Span) -> bool:
+        """Note what is above a span; whether it stands there for the first time."""
+        number = self._number(span.trace, span.id)
+        if self.above[number] != _UNKNOWN:
+            return False
+        self.above[number] = -1 if span.parent is None else self._number(span.trace, span.parent)
+        agent = span.text("gen_ai.agent.id", "gen_ai.agent.name")
+        self.agents[number] = None if agent is None else sys.intern(agent)
+        return True
+
+    def _number(self, trace: str, span: str) -> int:
+        number = self.numbers.of(f"{trace}\0{span}")
+        if number == len(self.above):
+            self.above.append(_UNKNOWN)
+            self.agents.append(None)
+        return number
 
     def _is_request(self, span: Span) -> bool:
         operation = span.text("gen_ai.operation.name")
@@ -188,14 +214,13 @@ class _File:
         return False
 
     def _agent(self, span: Span) -> str | None:
-        place: tuple[str, str] = (span.trace, span.id)
-        seen: set[tuple[str, str]] = set()
-        while place in self.above and place not in seen:
-            seen.add(place)
-            parent, agent = self.above[place]
-            if agent is not None or parent is None:
-                return agent
-            place = span.trace, parent
+        number = self._number(span.trace, span.id)
+        seen: set[int] = set()
+        while number >= 0 and self.above[number] != _UNKNOWN and number not in seen:
+            seen.add(number)
+            if self.agents[number] is not None:
+                return self.agents[number]
+            number = self.above[number]
         return None
 
     def _push_session(self, name: str, calls: list[_Call]) -> None:
@@ -230,7 +255,8 @@ class _File:
                 orphan=orphan is not None,
             )
 
-        push_timed(open_session, timed, known)
+        for session in push_timed(open_session, timed, known):
+            self.builder.complete(session)
 
     def _agents(self, calls: Sequence[_Call]) -> list[str | None]:
         """A name for each call's agent: the log's, else the service, else the system prompt."""

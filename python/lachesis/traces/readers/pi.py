@@ -143,6 +143,7 @@ class PiReader:
     """pi sessions; see the module for what is taken from where."""
 
     name = "pi"
+    joins_files = True
     description = (
         "pi JSONL: usage per message, aborted and failed calls with inferred counts, compaction, "
         "branches and trees, sub-agents in tool details, recorded delays"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,8 @@ from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME, estimate_toke
 
 HEAD_BYTES = 65_536
 _COMPRESSED = {".gz", ".zst"}
-_BUFFER_BYTES = 1 << 20
+#: So small that its memory is used again for the next file, and not given back to the system.
+_BUFFER_BYTES = 1 << 18
 #: What reading a file, or decompressing it, may raise.
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
@@ -35,13 +37,19 @@ class SourceFile:
 
     `path` is the file, `name` what messages and the trace's `source` column call it (the path as
     the user gave it, or relative to the folder that was searched). What is read of it shows in
-    `ledger`, if there is one.
+    `ledger`, if there is one. `real_path` is where `path` leads to, if that was found out before.
     """
 
     path: Path
     name: str
     kept_head: bytes | None = None
     ledger: ReadLedger | None = field(default=None, compare=False, repr=False)
+    real_path: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def resolved(self) -> str:
+        """The path with all links followed: equal for two files that are the same."""
+        return os.path.realpath(self.path) if self.real_path is None else self.real_path
 
     @property
     def head(self) -> bytes:
@@ -77,7 +85,7 @@ class SourceFile:
         Raises `InputError` if the file cannot be opened, or its beginning cannot be read.
         """
         try:
-            file = self.path.open("rb", buffering=0)
+            file = io.FileIO(self.path)
         except OSError as fault:
             raise unreadable(self.name, fault) from fault
         raw: Any = file if self.ledger is None else CountedFile(file, self.path, self.ledger)
@@ -184,7 +192,8 @@ class ReadOptions:
     by a tokenizer, a dropped row, a value filled in, a context that had to be reset, a file that
     cannot be read among others. `watcher` is told how far reading is. `left_out` holds resolved
     paths of files that were found to be broken: a reader that looks beside its files for more does
-    not open them.
+    not open them. `scratch` is the folder for what does not fit into memory meanwhile; the system's
+    for temporary files if None.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -193,6 +202,7 @@ class ReadOptions:
     strict: bool = False
     watcher: ReadWatcher = field(default_factory=ReadWatcher)
     left_out: frozenset[Path] = frozenset()
+    scratch: Path | None = None
 
 
 class Reader(Protocol):
@@ -208,6 +218,11 @@ class Reader(Protocol):
         """What is taken from where, and what is recounted, inferred or left out."""
         ...
 
+    @property
+    def joins_files(self) -> bool:
+        """Whether files must be read together, since a session may be spread over several."""
+        ...
+
     def recognises(self, file: SourceFile) -> bool:
         """Whether the file looks like this format, by content (`file.head`), not by name alone."""
         ...
@@ -217,8 +232,8 @@ class Reader(Protocol):
     ) -> None:
         """Push what all files hold.
 
-        They are in order of name, and come together so that files which belong to one session (a
-        lead and its sub-agents) can be joined.
+        They are in order of name, and come together if the reader `joins_files`, so that those of
+        one session (a lead and its sub-agents) can be joined; else one at a time.
 
         Files with nothing in them are skipped through `builder.skip`; a broken value raises
         `InputError` with the file's name and row.

@@ -9,10 +9,13 @@ repaired is an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lachesis.errors import InputError, printable
+from lachesis.traces.batches import Part, TraceBatches
 from lachesis.traces.builder import TraceBuilder, nothing_remains
 from lachesis.traces.read_watcher import ReadLedger
 from lachesis.traces.readers.atif import AtifReader
@@ -39,7 +42,8 @@ from lachesis.traces.readers.tau import READER as TAU
 from lachesis.traces.readers.tolerance import read_files
 from lachesis.traces.readers.weka import READER as WEKA
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME
-from lachesis.traces.trace import Trace, concat
+from lachesis.traces.trace import Trace
+from lachesis.traces.trace_files import MANIFEST
 from lachesis.traces.validate import validate
 
 #: All readers, in the order in which they are asked; the table, which needs least, comes last.
@@ -66,9 +70,8 @@ READERS: tuple[Reader, ...] = (
     FRONTIER,
     TABLE,
 )
-_MANIFEST = "trace.json"
-#: Of how many files the heads are kept in memory until they are read.
-_HEADS_KEPT = 256
+#: How much of the files' heads is kept in memory until the files are read.
+_HEADS_KEPT_BYTES = 16 << 20
 _ENCODINGS: tuple[tuple[tuple[bytes, ...], str], ...] = (
     ((b"\xff\xfe", b"\xfe\xff"), "is text in UTF-16; convert it to UTF-8"),
     ((b"\x1f\x8b",), "is compressed by gzip; its name must end in .gz"),
@@ -104,17 +107,27 @@ def read(
 
     Raises `InputError` for what cannot be read, and where no request remains.
     """
+    return read_batches(paths, format=format, options=options).whole()
+
+
+def read_batches(
+    paths: Sequence[str | Path],
+    *,
+    format: str | None = None,
+    options: ReadOptions | None = None,
+) -> TraceBatches:
+    """What `read` gives, in batches of sessions, which need not fit into memory."""
     options = ReadOptions() if options is None else options
     forced = None if format is None else reader_named(format)
     source = ", ".join(printable(str(path)) for path in paths)
-    builder = TraceBuilder(source=source, tokenizer=options.tokenizer)
+    builder = TraceBuilder(source=source, tokenizer=options.tokenizer, scratch=options.scratch)
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
-    seen: set[Path] = set()
+    seen: set[str] = set()
     ledger = ReadLedger(options.watcher)
-    for place, named in _search(paths):
-        resolved = place.resolve()
+    heads_bytes = 0
+    for place, resolved, named in _search(paths):
         if resolved in seen:
             builder.skip(printable(str(place)), "was given before")
             continue
@@ -134,8 +147,9 @@ def read(
         if reader is None:
             builder.skip(file.name, _encoding(file) or _unknown(forced))
         else:
-            head = file.kept_head if len(seen) <= _HEADS_KEPT else None
-            file = SourceFile(file.path, file.name, head, ledger)
+            heads_bytes += len(file.head)
+            head = file.head if heads_bytes <= _HEADS_KEPT_BYTES else None
+            file = SourceFile(place, file.name, head, ledger, resolved)
             ledger.expect(file.path, file.path.stat().st_size)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
@@ -143,27 +157,36 @@ def read(
         if files := by_reader.get(reader.name):
             read_files(reader, files, builder, options, found=found)
     options.watcher.all_read()
+    parts: list[Part] = [*saved]
     if builder.holds_requests:
-        trace = concat([*saved, builder.build()], source)
+        parts.append(builder.collect())
     elif saved:
         saved[0].quality.merge(builder.quality)
-        trace = concat(saved, source)
     else:
         raise InputError(nothing_remains(builder.quality), path=source)
+    batches = TraceBatches(parts, source)
     if options.strict:
-        _refuse_repairs(trace, options)
-    return trace
+        _refuse_repairs(batches, options)
+    return batches
 
 
-def _refuse_repairs(trace: Trace, options: ReadOptions) -> None:
+def _refuse_repairs(batches: TraceBatches, options: ReadOptions) -> None:
     tokenised = options.tokenizer != CHARACTERS_PER_TOKEN_NAME
-    repair = trace.quality.first_repair(tokenised=tokenised)
+    repair = batches.quality.first_repair(tokenised=tokenised)
     if repair is not None:
-        raise InputError(f"strict reading allows no repair: {repair}", path=trace.source)
+        raise InputError(f"strict reading allows no repair: {repair}", path=batches.source)
 
 
-def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
-    """Files and saved traces, each with whether the user named it, in order of path."""
+class _Found(NamedTuple):
+    """A file or a saved trace, where its path leads to, and whether the user named it."""
+
+    place: Path
+    resolved: str
+    named: bool
+
+
+def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
+    """Files and saved traces in order of path."""
     for path in paths:
         place = Path(path)
         try:
@@ -177,30 +200,36 @@ def _search(paths: Sequence[str | Path]) -> Iterator[tuple[Path, bool]]:
         if not (place.is_dir() or place.is_file()):
             rule = "must be a file or a folder; a pipe or device cannot be read twice"
             raise InputError(rule if place.exists() else "no such file or folder", path=place)
-        if place.is_dir() and not (place / _MANIFEST).is_file():
+        if place.is_dir() and not (place / MANIFEST).is_file():
             if place.suffix == ".trace":
-                raise InputError(f"holds no {_MANIFEST}", path=place)
-            yield from ((found, False) for found in _below(place))
+                raise InputError(f"holds no {MANIFEST}", path=place)
+            yield from _below(place, os.path.realpath(place))
         else:
-            yield place, True
+            yield _Found(place, os.path.realpath(place), named=True)
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _below(folder: Path, resolved: str) -> Iterator[_Found]:
+    # The folder's listing tells files from folders, and what is no link needs no resolving: of
+    # folders with thousands of files, system calls for each would be a large part of the reading.
     try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        with os.scandir(resolved) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
+        place = folder / entry.name
+        is_link = entry.is_symlink()
+        kind = place if is_link else entry
         try:
-            is_folder = entry.is_dir()
-            is_trace = is_folder and (entry / _MANIFEST).is_file()
-            is_file = entry.is_file()
+            is_folder = kind.is_dir()
+            is_trace = is_folder and (place / MANIFEST).is_file()
+            is_file = kind.is_file()
         except OSError as fault:
-            raise InputError(f"cannot be read: {fault.strerror}", path=entry) from fault
+            raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
         if is_trace or is_file:
-            yield entry
-        elif is_folder and not entry.is_symlink():  # a link may lead back up
-            yield from _below(entry)
+            yield _Found(place, os.path.realpath(place) if is_link else entry.path, named=False)
+        elif is_folder and not is_link:  # a link may lead back up
+            yield from _below(place, entry.path)
 
 
 def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:

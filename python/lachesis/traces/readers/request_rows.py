@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.lone_requests import LoneRequests
+from lachesis.traces.readers.csv_blocks import CsvBlock
 from lachesis.traces.readers.protocol import SourceFile
-from lachesis.traces.readers.table_rows import column_names, rows_of
+from lachesis.traces.readers.table_rows import column_names, csv_file, is_csv, rows_of
+from lachesis.traces.readers.text_columns import OddValueError, counts_of, numbers_of, seconds_of
 from lachesis.traces.schema import TOKENS_MAX
+
+_ROWS_AT_ONCE: Final = 16_384
 
 
 class RequestRow:
@@ -25,13 +36,13 @@ class RequestRow:
         self.number = number
         self.values = values
 
-    def text(self, column: str) -> str | None:
+    def text(self, column: str | None) -> str | None:
         """The value as text; None where it is empty or there is no such column."""
-        value = self.values.get(column)
+        value = None if column is None else self.values.get(column)
         found = "" if value is None else str(value).strip()
         return found or None
 
-    def number_of(self, column: str) -> float | None:
+    def number_of(self, column: str | None) -> float | None:
         """A finite number; None where there is none."""
         found = self.text(column)
         if found is None:
@@ -74,9 +85,9 @@ class RequestRow:
             raise self.broken(column, "must be a finite time")
         return number
 
-    def broken(self, column: str, rule: str, value: object = None) -> InputError:
+    def broken(self, column: str | None, rule: str, value: object = None) -> InputError:
         """The error for a value that breaks a rule."""
-        shown = self.values.get(column) if value is None else value
+        shown = self.values.get(column or "") if value is None else value
         return InputError(rule, path=self.file.name, row=self.number, field=column, value=shown)
 
 
@@ -88,6 +99,56 @@ class LoneRequest(NamedTuple):
     start_s: float | None = None
     end_s: float | None = None
     model: str | None = None
+
+
+@dataclass(frozen=True)
+class LoneColumns:
+    """What the columns of a table of single requests are called; the last two may be absent."""
+
+    input_tokens: str
+    output_tokens: str
+    start: str
+    elapsed: str | None = None
+    model: str | None = None
+
+    def request(self, row: RequestRow) -> LoneRequest:
+        """The request of a row; raises `InputError` for the first value that breaks a rule."""
+        start_s = row.seconds(self.start)
+        elapsed_s = row.number_of(self.elapsed)
+        if elapsed_s is not None and elapsed_s < 0:
+            raise row.broken(self.elapsed, "must not be negative")
+        return LoneRequest(
+            row.count(self.input_tokens),
+            row.count(self.output_tokens),
+            start_s,
+            None if start_s is None or elapsed_s is None else start_s + elapsed_s,
+            row.text(self.model),
+        )
+
+    def requests(self, block: CsvBlock) -> LoneRequests | None:
+        """The requests of a block; None if it has to be read row by row."""
+        named = (self.input_tokens, self.output_tokens, self.start, self.elapsed, self.model)
+        read = block.columns([name for name in named if name is not None])
+        if read is None:
+            return None
+        nothing = pa.nulls(len(read.numbers), pa.string())
+        tokens_in, tokens_out, start, elapsed, model = (
+            nothing if name is None else read.texts.get(name, nothing) for name in named
+        )
+        try:
+            start_s, elapsed_s = seconds_of(start), numbers_of(elapsed)
+            if pc.any(pc.less(elapsed_s, 0.0)).as_py():
+                return None
+            return LoneRequests(
+                read.numbers,
+                counts_of(tokens_in),
+                counts_of(tokens_out),
+                start_s,
+                pc.add(start_s, elapsed_s),
+                model,
+            )
+        except (pa.ArrowInvalid, OddValueError):
+            return None
 
 
 def has_columns(file: SourceFile, *columns: str) -> bool:
@@ -103,52 +164,71 @@ def request_rows(
     file: SourceFile, known: Sequence[str], builder: TraceBuilder
 ) -> Iterator[RequestRow]:
     """Rows of the file; columns besides the `known` ones are counted as ignored."""
+    check_columns(file, known, builder)
+    for number, values in rows_of(file):
+        yield RequestRow(file, number, values)
+
+
+def check_columns(file: SourceFile, known: Sequence[str], builder: TraceBuilder) -> None:
+    """Refuse a column that stands there twice, and count those that are not `known`."""
     present = column_names(file)
     for column in dict.fromkeys(present):
         if present.count(column) > 1:
             raise InputError("stands there twice", path=file.name, field=f"column {column}")
         if column not in known:
             builder.ignore(f"column {column}")
-    for number, values in rows_of(file):
-        yield RequestRow(file, number, values)
 
 
 def push_lone(
     file: SourceFile,
-    rows: Iterator[RequestRow],
-    taken: Callable[[RequestRow], LoneRequest],
+    known: Sequence[str],
+    columns: LoneColumns,
     builder: TraceBuilder,
     *,
     harness: str,
 ) -> None:
     """Push every row as a session of its own; those without output are excluded, all counted."""
+    check_columns(file, known, builder)
     workload = Path(file.name).name.split(".")[0]
     pushed = 0
-    for row in rows:
-        request = taken(row)
-        if not request.output_tokens:
-            builder.exclude("request without output")
-            continue
-        session = builder.session(
-            f"request-{row.number}",
-            workload=workload,
-            harness=harness,
-            source=file.name,
-            stripping="off",
-        )
-        session.request(
-            input_tokens=request.input_tokens,
-            prompt_tokens=0,
-            output_tokens=request.output_tokens,
-            model=request.model,
-            start_s=request.start_s,
-            end_s=request.end_s,
-            row=row.number,
-        )
-        builder.finish(session)
-        pushed += 1
+    for requests in _lone_requests(file, columns):
+        silent = requests.output_tokens == 0
+        if silent.any():
+            builder.exclude("request without output", int(silent.sum()))
+            requests = requests.where(~silent)
+        if len(requests.numbers):
+            builder.add_lone(requests, workload=workload, harness=harness, source=file.name)
+            pushed += len(requests.numbers)
     if pushed:
         how = "none in the log: each request is one of its own"
         builder.fill("session", how, pushed)
     else:
         builder.skip(file.name, "holds no request with output")
+
+
+def _lone_requests(file: SourceFile, columns: LoneColumns) -> Iterator[LoneRequests]:
+    if not is_csv(file):
+        yield from _row_by_row(file, columns, rows_of(file))
+        return
+    for block in csv_file(file):
+        requests = columns.requests(block)
+        if requests is None:
+            yield from _row_by_row(file, columns, block.rows())
+        else:
+            yield requests
+
+
+def _row_by_row(
+    file: SourceFile, columns: LoneColumns, rows: Iterable[tuple[int, Mapping[str, Any]]]
+) -> Iterator[LoneRequests]:
+    found = ((number, columns.request(RequestRow(file, number, values))) for number, values in rows)
+    while taken := list(islice(found, _ROWS_AT_ONCE)):
+        requests = [request for _, request in taken]
+        yield LoneRequests(
+            np.array([number for number, _ in taken], np.int64),
+            np.array([request.input_tokens for request in requests], np.int64),
+            np.array([request.output_tokens for request in requests], np.int64),
+            pa.array([request.start_s for request in requests], pa.float64()),
+            pa.array([request.end_s for request in requests], pa.float64()),
+            pa.array([request.model for request in requests], pa.string()),
+        )

@@ -1,17 +1,25 @@
 """Sessions and shared prompts of a log that names no sessions, from chains of block hashes.
 
 An id stands for its block and all before it, and is the same in the whole log. Both classes here
-keep a few bytes a block and a session, and no chain.
+keep a few bytes a block, on disk, and a session, and no chain.
 """
 
 from __future__ import annotations
 
 from array import array
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from lachesis.traces.readers.block_chains import whole_blocks
-from lachesis.traces.readers.block_numbers import BlockColumn, BlockNumbers
+from lachesis.traces.readers.block_numbers import BlockNumbers, BlockTable
+
+#: Of each block the session that wrote it first, from 1. Where that session's last input ends with
+#: it, also how many blocks that input has, and the tokens of input and output; 0 blocks elsewhere.
+_CHAIN: Final = np.dtype([("tokens", np.uint32), ("owner", np.int32), ("blocks", np.int32)])
+#: Of each block the one before it, from 1, and in how many first inputs it is, at most 2.
+_FIRST_INPUTS: Final = np.dtype([("before", np.int64), ("times", np.uint8)])
 
 
 class SessionChains:
@@ -30,43 +38,47 @@ class SessionChains:
         [0, 1, 1, 0]
     """
 
-    def __init__(self, block_tokens: int, numbers: BlockNumbers | None = None) -> None:
+    def __init__(
+        self,
+        block_tokens: int,
+        numbers: BlockNumbers | None = None,
+        scratch: Path | None = None,
+    ) -> None:
         self.block_tokens = block_tokens
         self.sessions = 0
         self._numbers = BlockNumbers() if numbers is None else numbers
-        self._owner = BlockColumn(np.int32, -1)
-        # Of the block with which its owner's last input ends: how many blocks that input has, and
-        # the tokens of input and output. 0 blocks: no session ends here.
-        self._end_blocks = BlockColumn(np.int32, 0)
-        self._end_tokens = BlockColumn(np.int64, 0)
+        self._blocks = BlockTable(_CHAIN, scratch)
 
     def session_of(self, input_tokens: int, output_tokens: int, blocks: array[int]) -> int:
         """The number of the session that the request continues, or of a new one."""
+        return self.place(input_tokens, output_tokens, blocks)[0]
+
+    def place(self, input_tokens: int, output_tokens: int, blocks: array[int]) -> tuple[int, int]:
+        """The session as `session_of` gives it, and how many tokens its context held; 0 if new."""
         whole = whole_blocks(blocks, input_tokens, self.block_tokens)
         if not whole:
             self.sessions += 1
-            return self.sessions - 1
+            return self.sessions - 1, 0
         numbers = self._numbers.of(whole)
-        owner = self._owner.reach(numbers)
-        end_blocks = self._end_blocks.reach(numbers)
-        end_tokens = self._end_tokens.reach(numbers)
+        records = self._blocks.reach(numbers)
+        own = records[numbers]
         count = len(numbers)
-        ends = (end_blocks[numbers] == np.arange(1, count + 1)) & (
-            end_tokens[numbers] <= input_tokens
-        )
+        ends = (own["blocks"] == np.arange(1, count + 1)) & (own["tokens"] <= input_tokens)
         found = np.flatnonzero(ends)
+        held = 0
         if len(found):
-            last = numbers[found[-1]]
-            session = int(owner[last])
-            end_blocks[last] = 0
+            last = own[found[-1]]
+            session, held = int(last["owner"]) - 1, int(last["tokens"])
+            records["blocks"][numbers[found[-1]]] = 0
         else:
             session = self.sessions
             self.sessions += 1
-        owner[numbers[owner[numbers] < 0]] = session
-        if owner[numbers[-1]] == session:
-            end_blocks[numbers[-1]] = count
-            end_tokens[numbers[-1]] = input_tokens + output_tokens
-        return session
+        records["owner"][numbers[own["owner"] == 0]] = session + 1
+        end = numbers[-1]
+        if records["owner"][end] == session + 1:
+            records["blocks"][end] = count
+            records["tokens"][end] = input_tokens + output_tokens
+        return session, held
 
 
 class SharedPrompts:
@@ -84,32 +96,35 @@ class SharedPrompts:
         [(32, 2), (32, 2), (0, None)]
     """
 
-    def __init__(self, block_tokens: int, numbers: BlockNumbers | None = None) -> None:
+    def __init__(
+        self,
+        block_tokens: int,
+        numbers: BlockNumbers | None = None,
+        scratch: Path | None = None,
+    ) -> None:
         self.block_tokens = block_tokens
         self._numbers = BlockNumbers() if numbers is None else numbers
-        self._times = BlockColumn(np.uint8, 0)  # in how many first inputs a block is; at most 2
-        self._before = BlockColumn(np.int64, -1)  # the block before it
+        self._blocks = BlockTable(_FIRST_INPUTS, scratch)
         self._last = array("q")  # of every first input
         self._count = array("i")
 
     def add(self, whole: array[int]) -> None:
         """Take the whole blocks of the next session's first input."""
         numbers = self._numbers.of(whole)
-        times = self._times.reach(numbers)
-        before = self._before.reach(numbers)
         if len(numbers):
-            before[numbers[1:]] = numbers[:-1]
-            times[numbers] = np.minimum(times[numbers] + 1, 2)
+            records = self._blocks.reach(numbers)
+            records["before"][numbers[1:]] = numbers[:-1] + 1
+            records["times"][numbers] = np.minimum(records["times"][numbers] + 1, 2)
         self._last.append(int(numbers[-1]) if len(numbers) else -1)
         self._count.append(len(numbers))
 
     def of(self, session: int) -> tuple[int, int | None]:
         """The tokens of a session's prompt and its key; sessions are numbered as they came."""
         block, count = self._last[session], self._count[session]
-        times, before = self._times.values, self._before.values
+        records = self._blocks.latest()
         # A log whose ids are no chain could lead in a circle, so the count bounds the way.
-        while count and times[block] < 2:
-            block = int(before[block])
+        while count and records["times"][block] < 2:
+            block = int(records["before"][block]) - 1
             count -= 1
         if not count:
             return 0, None

@@ -127,6 +127,7 @@ class SweAgentReader:
     """SWE-agent trajectories; see the module for what is taken from where."""
 
     name = "swe-agent"
+    joins_files = False
     description = (
         "SWE-agent .traj and mini-SWE-agent trajectories: a request a step, tokens counted from "
         "the text or scaled to the session's totals, execution times as recorded tool delays"

@@ -31,11 +31,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
+import msgspec
+
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
-from lachesis.traces.readers.row_columns import RowColumns
 from lachesis.traces.readers.table_rows import (
     COLUMNS,
     NEEDED,
@@ -45,15 +46,19 @@ from lachesis.traces.readers.table_rows import (
     parsed,
     rows_of,
 )
+from lachesis.traces.record_groups import NameNumbers, RecordGroups
 from lachesis.traces.session_builder import SessionBuilder
 
 _DESCRIPTION: Final = __doc__ or ""
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Row)
 
 
 class TableReader:
     """Generic table, one row a request."""
 
     name = "table"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -84,7 +89,8 @@ class TableReader:
             for column in column_names(file):
                 if column not in names.values():
                     builder.ignore(f"column {column}")
-            columns = RowColumns()
+            numbers = NameNumbers()
+            sessions = RecordGroups(options.scratch)
             for number, values in rows_of(file):
                 if all(values.get(names[ours]) in (None, "") for ours in NEEDED[1:]):
                     builder.drop("row without token counts")
@@ -93,13 +99,14 @@ class TableReader:
                 if row.output_tokens == 0:
                     builder.exclude("request without output")
                     continue
-                columns.append(row)
-            if not columns:
+                sessions.append(numbers.of(row.session), _ENCODER.encode(row))
+            if not len(numbers):
                 builder.skip(file.name, "holds no request with output")
             if "turn" not in names:
-                builder.fill("turn", "none in the table: a session is one turn", columns.count)
-            for session, rows in columns.sessions():
-                _push_session(file, session, rows, builder)
+                builder.fill("turn", "none in the table: a session is one turn", len(numbers))
+            for _, records in sessions:
+                rows = [_DECODER.decode(record) for record in records]
+                _push_session(file, rows[0].session, rows, builder)
 
 
 READER = TableReader()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import os
@@ -16,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
-from lachesis.traces.readers.protocol import STREAM_FAULTS, SourceFile
+from lachesis.traces.readers.csv_blocks import CsvFile
+from lachesis.traces.readers.protocol import SourceFile
 from lachesis.traces.schema import TOKENS_MAX
 from lachesis.traces.session_builder import encodable
 
@@ -84,7 +84,11 @@ def column_names(file: SourceFile) -> list[str]:
         header = first.decode("utf-8")
     except UnicodeDecodeError as fault:
         raise InputError("is no table: its first line is no text", path=file.name) from fault
-    return [name.strip() for name in next(csv.reader([header], delimiter=_delimiter(header)), [])]
+    try:
+        fields: list[str] = next(csv.reader([header], delimiter=_delimiter(header)), [])
+    except csv.Error as fault:
+        raise InputError(f"not valid CSV: {fault}", path=file.name, row=1) from fault
+    return [name.strip() for name in fields]
 
 
 def _delimiter(header: str) -> str:
@@ -168,37 +172,26 @@ def rows_of(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 number += 1
                 yield number, values
         return
-    if file.head.lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+    if not is_csv(file):
         for number, value in file.json_lines():
             if not isinstance(value, dict):
                 raise InputError("must be an object", path=file.name, row=number, value=value)
             yield number, value
         return
-    yield from _csv_rows(file)
+    for block in csv_file(file):
+        yield from block.rows()
 
 
-def _csv_rows(file: SourceFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    names = column_names(file)
-    first = file.head.lstrip(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8")
-    with file.open() as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        reader = csv.reader(text, delimiter=_delimiter(first), strict=True)
-        try:
-            next(reader, None)
-            for values in reader:
-                if not values:
-                    continue
-                if len(values) != len(names):
-                    raise InputError(
-                        f"has {len(values)} fields, the header {len(names)}",
-                        path=file.name,
-                        row=reader.line_num,
-                    )
-                yield reader.line_num, dict(zip(names, values, strict=True))
-        except (csv.Error, UnicodeDecodeError, *STREAM_FAULTS) as fault:
-            raise InputError(
-                f"not valid CSV: {fault}", path=file.name, row=reader.line_num + 1
-            ) from fault
+def csv_file(file: SourceFile) -> CsvFile:
+    """The file as CSV, if it is neither Parquet nor JSONL."""
+    header = file.head.lstrip(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8")
+    return CsvFile(file, column_names(file), _delimiter(header))
+
+
+def is_csv(file: SourceFile) -> bool:
+    """Whether the file is read as CSV."""
+    first = file.head.lstrip(b"\xef\xbb\xbf").lstrip()
+    return not file.head.startswith(_PARQUET_MAGIC) and not first.startswith(b"{")
 
 
 def parsed(

@@ -56,6 +56,7 @@ class TauReader:
     """τ-bench v1 and τ²-bench results."""
 
     name = "tau"
+    joins_files = False
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -132,6 +133,7 @@ class _Dialogue:
         if any(not message.get("usage") for message in called[1:]):  # the greeting never has any
             self._note_prompt(bool(tools))
         self._walk(session, messages)
+        self.builder.complete(session)
 
     def push_v1(self, run: Json) -> None:
         messages = self._messages(run.get("traj"))
@@ -144,6 +146,7 @@ class _Dialogue:
         )
         self._note_prompt(False)
         self._walk(session, messages)
+        self.builder.complete(session)
 
     def _note_prompt(self, with_tools: bool) -> None:
         self.builder.fill(

@@ -55,7 +55,7 @@ def push_timed(
     agents: Mapping[Hashable, TimedAgent],
     *,
     slack_s: float = 0.0,
-) -> None:
+) -> list[SessionBuilder]:
     """Push all requests, in order of start (equal starts in the given order).
 
     `agents` describes every sub-agent among them. `slack_s`: by how much times may be off, where
@@ -64,6 +64,7 @@ def push_timed(
     ordered = sorted(requests, key=lambda request: request.start_s)
     plan = _Plan(ordered, agents, slack_s)
     session = open_session(None)
+    opened = [session]
     handles: dict[int, int] = {}
     for index, request in enumerate(ordered):
         if request.agent in plan.orphans:
@@ -79,9 +80,11 @@ def push_timed(
             session.returns(returning, to=handles[index])
     for orphan in plan.orphans:
         own = open_session(orphan)
+        opened.append(own)
         for request in ordered:
             if request.agent == orphan:
                 _push(own, request, LEAD)
+    return opened
 
 
 def _push(session: SessionBuilder, request: TimedRequest, agent: Hashable) -> int:

@@ -99,6 +99,7 @@ class WekaReader:
     """WEKA proxy traces of Claude Code."""
 
     name = "weka"
+    joins_files = True
     description = _DESCRIPTION
 
     def recognises(self, file: SourceFile) -> bool:
@@ -166,7 +167,8 @@ class _Session:
                 orphan=orphan is not None,
             )
 
-        push_timed(open_session, self.requests, self.agents, slack_s=_CLOCK_S)
+        for session in push_timed(open_session, self.requests, self.agents, slack_s=_CLOCK_S):
+            self.builder.complete(session)
 
     def _gather(self, key: Hashable, row: _Document | _SubAgent, start_s: float, at: str) -> None:
         context = BlockContext(self.document.block_size)

@@ -4,7 +4,7 @@ use crate::engine::{Engine, Landing};
 use crate::error::{Error, Result};
 use crate::event::{StepEvent, StepEventKind};
 use crate::hw::WindowKind;
-use crate::journal::Phase;
+use crate::journal::{Phase, SegmentEvent};
 use crate::placement::Need;
 use crate::scheduler::Waiting;
 use crate::units::{Tier, index, to_f64};
@@ -72,7 +72,7 @@ impl Engine<'_> {
             let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
             let output = if used.segment == request.output_segment { self.emits(who) } else { 0 };
             let tokens = segment.tokens + self.new_tokens(who, *used) + output;
-            needed[segment.target] += u64::from(tokens.div_ceil(self.config.block_tokens));
+            needed[segment.target()] += u64::from(tokens.div_ceil(self.config.block_tokens));
         }
         let total = self.placement.memory.gpus[usize::from(gpu)].total;
         let has = |tier: Tier| u64::from(total[tier]);
@@ -112,6 +112,8 @@ impl Engine<'_> {
                     self.placement.write_suffix(id, new)?
                 };
                 self.land(gpu, landed);
+                let used = self.workload.uses_of(request)[place];
+                self.tell_segment(SegmentEvent::Write, who.instance, used.segment, 0);
             }
             if place < index(request.input_uses) {
                 context += u64::from(self.placement.memory.segment(id).tokens);

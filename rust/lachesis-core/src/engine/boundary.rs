@@ -1,16 +1,17 @@
 //! Requests end, segments close, carried segments are written, sessions end.
 
+use crate::boundary::BoundaryKind;
 use crate::engine::ready::later;
 use crate::engine::{Engine, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
-use crate::journal::Instant;
-use crate::kv::SegmentId;
+use crate::journal::{Instant, SegmentEvent};
+use crate::kv::{Passage, SegmentId};
 use crate::placement::Need;
 use crate::result::RequestTimes;
 use crate::scheduler::Waiting;
 use crate::units::{Picos, index};
-use crate::workload::{ClosedBy, EdgeKind, NONE, Request, Successor};
+use crate::workload::{EdgeKind, NONE, Request, Successor};
 
 impl Engine<'_> {
     /// Phases 2 and 3 of an instant for the requests in `finished`, which is left empty.
@@ -62,6 +63,7 @@ impl Engine<'_> {
         };
         self.recorder.request_ended(times, request.output_tokens);
         self.tell_end(who);
+        self.tell_request(SegmentEvent::End, who);
         let instance = self.instances.get_mut(who.instance);
         for used in self.workload.uses_of(request).iter().rev() {
             let state = &mut instance.segments[index(used.segment)];
@@ -103,18 +105,22 @@ impl Engine<'_> {
     /// Phase 3: the segments that a finished request closes, ascending.
     fn close_after(&mut self, who: Waiting) {
         let request = self.request(who);
-        let Self { workload, instances, candidates, .. } = self;
-        let instance = instances.get_mut(who.instance);
-        let closes = workload.closes_of(request);
-        for &segment in closes {
-            instance.segments[index(segment)].boundary_passed = true;
+        for &segment in self.workload.closes_of(request) {
+            let spec = self.segment_spec(who.instance, segment);
+            let waits_for_message =
+                spec.closed_by == BoundaryKind::TurnEnd && self.config.turn_end == TurnEnd::NextMessage;
+            if !waits_for_message && spec.prompt_key == NONE {
+                self.pass_boundary(who.instance, segment, spec.closed_by);
+            }
         }
-        let named = workload.uses_of(request).iter().map(|used| used.segment).chain(closes.iter().copied());
-        candidates.extend(named.filter(|&segment| {
-            let state = &instance.segments[index(segment)];
-            state.boundary_passed && state.users_left == 0
-        }));
-        if candidates.is_empty() {
+        for used in self.workload.uses_of(request) {
+            let state = self.instances.get(who.instance).segments[index(used.segment)];
+            let in_use = state.users_left > 0 || state.id == SegmentId::NONE;
+            if !in_use && self.placement.ends_with_last_use(state.id) {
+                self.candidates.push(used.segment);
+            }
+        }
+        if self.candidates.is_empty() {
             return;
         }
         let mut candidates = std::mem::take(&mut self.candidates);
@@ -122,30 +128,43 @@ impl Engine<'_> {
         candidates.dedup();
         for segment in candidates.drain(..) {
             let spec = self.segment_spec(who.instance, segment);
-            let waits_for_message =
-                spec.closed_by == ClosedBy::TurnEnd && self.config.turn_end == TurnEnd::NextMessage;
-            let is_shared = spec.prompt_key != NONE;
-            if !waits_for_message && !is_shared {
-                self.close_segment(who.instance, segment);
-            }
+            self.close_segment(who.instance, segment, spec.closed_by);
         }
         self.candidates = candidates;
     }
 
-    /// A segment's boundary, once.
-    pub(super) fn close_segment(&mut self, instance: u32, segment: u32) {
-        let state = self.instances.get(instance).segments[index(segment)];
-        if state.closed || state.id == SegmentId::NONE {
+    /// A segment's boundary comes: one that no request uses any more is left in `candidates`.
+    fn pass_boundary(&mut self, instance: u32, segment: u32, kind: BoundaryKind) {
+        let state = &mut self.instances.get_mut(instance).segments[index(segment)];
+        if state.id == SegmentId::NONE {
+            state.boundary_first = true;
             return;
         }
-        self.instances.get_mut(instance).segments[index(segment)].closed = true;
-        self.tell_boundary(self.placement.class(state.id), instance, segment);
-        if self.placement.memory.segment(state.id).shared {
-            self.placement.release_prompt(state.id);
+        let users_left = state.users_left;
+        match self.placement.boundary(state.id, users_left > 0) {
+            Passage::Ends => self.candidates.push(segment),
+            Passage::Waits => {
+                self.tell_segment(SegmentEvent::Boundary(kind), instance, segment, users_left);
+            }
+            Passage::Repeated => {}
+        }
+    }
+
+    /// A segment ends, once.
+    pub(super) fn close_segment(&mut self, instance: u32, segment: u32, kind: BoundaryKind) {
+        let state = &mut self.instances.get_mut(instance).segments[index(segment)];
+        let id = std::mem::replace(&mut state.id, SegmentId::NONE);
+        if id == SegmentId::NONE {
+            return;
+        }
+        self.tell_boundary(self.placement.class(id), instance, segment);
+        if self.placement.memory.segment(id).shared {
+            self.placement.release_prompt(id);
         } else {
             let facts = self.facts(instance, segment);
-            self.placement.close(state.id, &facts);
+            self.placement.close(id, &facts);
         }
+        self.tell_close(kind, instance, segment);
     }
 
     /// Writes what a turn carries forward, if the blocks can be had now.
@@ -158,6 +177,7 @@ impl Engine<'_> {
             if self.placement.memory.can_have(gpu, need) {
                 let landed = self.placement.write_suffix(id, carried.written)?;
                 self.recorder.landed(landed);
+                self.tell_segment(SegmentEvent::Write, who.instance, carried.segment, 0);
                 self.instances.get_mut(who.instance).segments[index(carried.segment)].carried = true;
                 if self.placement.keeps_past_boundaries() {
                     self.placement.memory.list(id);
@@ -171,7 +191,7 @@ impl Engine<'_> {
     fn end_session(&mut self, instance: u32) {
         let segments = self.instances.get(instance).segments.len();
         for segment in 0..crate::units::narrow(segments) {
-            self.close_segment(instance, segment);
+            self.close_segment(instance, segment, BoundaryKind::SessionEnd);
         }
         self.tell_instant(Instant::SessionEnd, instance, 0);
         let gpu = self.instances.get(instance).gpu;

@@ -9,6 +9,7 @@ mod ready;
 mod run;
 mod step;
 mod watch;
+mod watch_segments;
 
 pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
 pub use run::{Outcome, Progress};

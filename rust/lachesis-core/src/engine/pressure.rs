@@ -4,11 +4,11 @@ use crate::engine::Engine;
 use crate::engine::ready::later;
 use crate::error::Result;
 use crate::event::TimerKind;
-use crate::journal::{Instant, Phase};
+use crate::journal::{Instant, Phase, SegmentEvent};
 use crate::kv::SegmentId;
 use crate::placement::Starved;
 use crate::scheduler::Waiting;
-use crate::units::index;
+use crate::units::{index, narrow};
 
 impl Engine<'_> {
     /// Phase 7: the blocks that running requests of a GPU need for the coming step.
@@ -16,6 +16,7 @@ impl Engine<'_> {
         let mut outcome = self.placement.draw_for_step(gpu, self.step);
         while let Err(Starved { slot }) = outcome {
             self.made_room = true;
+            self.tell_draws_so_far();
             if self.scheduler.count(gpu) == 1 {
                 let who = self.scheduler.running(slot).who;
                 if !self.lose_newest(gpu, who) {
@@ -37,10 +38,11 @@ impl Engine<'_> {
         let instance = self.instances.get_mut(who.instance);
         instance.requests[index(who.request)].generated += generated;
         for used in self.workload.uses_of(request) {
-            let id = instance.segments[index(used.segment)].id;
+            let id = self.instances.get(who.instance).segments[index(used.segment)].id;
             let segment = self.placement.memory.segment(id);
             if !segment.shared && segment.pins == 1 {
                 self.placement.memory.evict(id);
+                self.tell_segment(SegmentEvent::Evict, who.instance, used.segment, 0);
             }
         }
         self.recorder.preempted();
@@ -86,25 +88,26 @@ impl Engine<'_> {
         let candidates = self.instances.iter_live().filter(|(place, instance)| {
             instance.gpu == gpu
                 && instance.segments.iter().enumerate().any(|(number, segment)| {
-                    segment.id != SegmentId::NONE && !segment.closed && may_lose(*place, number, segment.id)
+                    segment.id != SegmentId::NONE && may_lose(*place, number, segment.id)
                 })
         });
         let Some((_, newest)) = candidates.map(|(place, instance)| (instance.arrival, place)).max() else {
             return false;
         };
-        let losses: Vec<SegmentId> = self
+        let losses: Vec<(usize, SegmentId)> = self
             .instances
             .get(newest)
             .segments
             .iter()
             .enumerate()
             .filter(|(number, segment)| {
-                segment.id != SegmentId::NONE && !segment.closed && may_lose(newest, *number, segment.id)
+                segment.id != SegmentId::NONE && may_lose(newest, *number, segment.id)
             })
-            .map(|(_, segment)| segment.id)
+            .map(|(number, segment)| (number, segment.id))
             .collect();
-        for id in losses {
+        for (number, id) in losses {
             self.placement.memory.evict(id);
+            self.tell_segment(SegmentEvent::Evict, newest, narrow(number), 0);
         }
         self.recorder.session_lost();
         self.tell_instant(Instant::BlocksLost, newest, 0);

@@ -1,14 +1,15 @@
 //! Sessions start, requests become ready, prefills end.
 
+use crate::boundary::BoundaryKind;
 use crate::engine::{Engine, TurnEnd};
 use crate::error::{Error, Result};
 use crate::event::{Timer, TimerKind};
-use crate::journal::{Instant, Phase};
+use crate::journal::{Instant, Phase, SegmentEvent};
 use crate::kv::SegmentId;
 use crate::policy::SegmentFacts;
 use crate::scheduler::{Load, Waiting};
 use crate::units::{NEVER, Picos, index};
-use crate::workload::{ClosedBy, NONE, Use};
+use crate::workload::{NONE, Use};
 
 /// More live sessions than this say that arrivals outrun the node, and would fill the machine's memory;
 /// a closed load names its sessions itself.
@@ -97,6 +98,7 @@ impl Engine<'_> {
             let (missing, shared) = (segment.missing(), segment.shared);
             to_write += u64::from(missing) + u64::from(self.first_tokens(who, *used, shared));
         }
+        self.tell_request(SegmentEvent::Start, who);
         self.tell_phase(who, if to_write > 0 { Phase::Prefill } else { Phase::Waiting }, time);
         if to_write > 0 {
             self.set_timer(who, later(time, self.config.ttft_reference)?, TimerKind::PrefillEnd);
@@ -173,7 +175,14 @@ impl Engine<'_> {
         } else {
             self.placement.hold_prompt(&facts, spec.prompt_key, self.workload.prompt_tokens(spec.prompt_key))
         };
-        self.instances.get_mut(instance).segments[index(segment)].id = id;
+        let state = &mut self.instances.get_mut(instance).segments[index(segment)];
+        state.id = id;
+        let (boundary_first, users_left) = (state.boundary_first, state.users_left);
+        self.tell_segment(SegmentEvent::Open, instance, segment, 0);
+        if boundary_first {
+            self.placement.boundary(id, true);
+            self.tell_segment(SegmentEvent::Boundary(spec.closed_by), instance, segment, users_left);
+        }
         id
     }
 
@@ -183,8 +192,8 @@ impl Engine<'_> {
         for &segment in self.workload.closes_of(turn) {
             let spec = self.segment_spec(who.instance, segment);
             let state = self.instances.get(who.instance).segments[index(segment)];
-            if spec.closed_by == ClosedBy::TurnEnd && state.users_left == 0 {
-                self.close_segment(who.instance, segment);
+            if spec.closed_by == BoundaryKind::TurnEnd && state.users_left == 0 {
+                self.close_segment(who.instance, segment, BoundaryKind::TurnEnd);
             }
         }
     }

@@ -19,7 +19,7 @@ impl<'w> Engine<'w> {
         Ok(())
     }
 
-    fn owner(&self, who: Waiting) -> Owner {
+    pub(super) fn owner(&self, who: Waiting) -> Owner {
         let instance = self.instances.get(who.instance);
         Owner { gpu: instance.gpu, draw: instance.draw, session: instance.session }
     }
@@ -90,8 +90,9 @@ impl<'w> Engine<'w> {
     /// The blocks that the running requests of a GPU have drawn for the coming step.
     #[inline]
     pub(super) fn tell_draws(&mut self, gpu: u16) {
-        if self.placement.memory.book.is_some() {
+        if self.journal.is_some() {
             self.draws_are_told(gpu);
+            self.segment_draws_are_told(gpu);
         }
     }
 

@@ -4,8 +4,10 @@
 //! where steps are told; `docs/engine.md` says why that changes no result.
 
 mod phases;
+mod segments;
 
 pub use phases::{Phase, Slice};
+pub use segments::{SegmentEvent, SegmentRecord};
 
 use crate::error::Result;
 use crate::kv::FlashRecord;
@@ -75,11 +77,13 @@ pub struct Records {
     pub instants: Vec<InstantRecord>,
     /// Steps.
     pub steps: Vec<StepRecord>,
+    /// Events of segments.
+    pub segments: Vec<SegmentRecord>,
 }
 
 impl Records {
     fn len(&self) -> usize {
-        self.flash.len() + self.slices.len() + self.instants.len() + self.steps.len()
+        self.flash.len() + self.slices.len() + self.instants.len() + self.steps.len() + self.segments.len()
     }
 
     fn clear(&mut self) {
@@ -87,6 +91,7 @@ impl Records {
         self.slices.clear();
         self.instants.clear();
         self.steps.clear();
+        self.segments.clear();
     }
 }
 
@@ -97,11 +102,15 @@ pub type Deliver<'d> = Box<dyn FnMut(&Records) -> Result<()> + Send + 'd>;
 pub struct Journal<'d> {
     /// Whether operations on flash are told, over the whole run.
     pub flash: bool,
+    /// Whether events of segments are told, over the whole run.
+    pub segments: bool,
     /// Requests, instants and steps are told from the first to the second time.
     pub window: Option<(Picos, Picos)>,
     deliver: Deliver<'d>,
     pub(crate) phases: Phases,
     pub(crate) records: Records,
+    /// Draws of the round under way that have been told.
+    pub(crate) draws_told: usize,
 }
 
 impl std::fmt::Debug for Journal<'_> {
@@ -109,6 +118,7 @@ impl std::fmt::Debug for Journal<'_> {
         formatter
             .debug_struct("Journal")
             .field("flash", &self.flash)
+            .field("segments", &self.segments)
             .field("window", &self.window)
             .field("records", &self.records.len())
             .finish_non_exhaustive()
@@ -118,8 +128,16 @@ impl std::fmt::Debug for Journal<'_> {
 impl<'d> Journal<'d> {
     /// A journal that hands its records to `deliver`.
     #[must_use]
-    pub fn new(flash: bool, window: Option<(Picos, Picos)>, deliver: Deliver<'d>) -> Self {
-        Self { flash, window, deliver, phases: Phases::default(), records: Records::default() }
+    pub fn new(flash: bool, segments: bool, window: Option<(Picos, Picos)>, deliver: Deliver<'d>) -> Self {
+        Self {
+            flash,
+            segments,
+            window,
+            deliver,
+            phases: Phases::default(),
+            records: Records::default(),
+            draws_told: 0,
+        }
     }
 
     /// Whether `time` lies in the window.
@@ -130,7 +148,7 @@ impl<'d> Journal<'d> {
     /// Whether steps must be taken one by one at `time`.
     #[must_use]
     pub fn tells_steps(&self, time: Picos) -> bool {
-        self.flash || self.is_open(time)
+        self.flash || self.segments || self.is_open(time)
     }
 
     /// The window ends by `time`: the phases under way are cut.

@@ -1,8 +1,22 @@
 //! Draws: from the free list of the target, else from the other, else by reclaiming from the least recent segment.
 
-use crate::kv::extent::Extent;
+use crate::kv::extent::{Extent, ExtentSlab};
 use crate::kv::memory::{GpuMemory, Memory};
+use crate::kv::reclaim::ReclaimList;
+use crate::kv::rows::Rows;
+use crate::kv::segment::{Segment, SegmentId};
+use crate::kv::source::source;
 use crate::units::{PerTier, Tier};
+
+/// The last block of a listed segment has been taken.
+#[inline]
+fn emptied(list: &mut ReclaimList, segments: &mut Rows<Segment>, extents: &ExtentSlab, id: SegmentId) {
+    list.fetch(segments, extents);
+    list.remove(segments, id);
+    if segments[id.index()].life.emptied() {
+        segments.vacate(id.0);
+    }
+}
 
 impl Memory {
     /// Takes free blocks for running requests.
@@ -17,27 +31,23 @@ impl Memory {
     /// Takes blocks for running requests off the run that is reclaimed next, if it has so many; returns their tier.
     #[inline]
     pub fn reclaim_in_flight(&mut self, gpu: u16, blocks: u32) -> Option<Tier> {
-        let Self { gpus, segments, extents, book, vacant, held, .. } = self;
+        let Self { gpus, segments, extents, book, held, .. } = self;
         let GpuMemory { reclaim: list, in_flight, .. } = &mut gpus[usize::from(gpu)];
         let id = list.head(segments)?;
         let segment = &mut segments[id.index()];
         let top = segment.stack.top().filter(|top| top.blocks >= blocks)?;
         let run = extents.take(&mut segment.stack, top, blocks);
         if let Some(book) = book {
-            book.popped(gpu, id, segment.class, run);
+            book.popped(gpu, id, segment.class(), run);
         }
-        held[(segment.class, run.tier)] -= u64::from(run.blocks);
+        held[(segment.class(), run.tier)] -= u64::from(run.blocks);
         in_flight[run.tier] += run.blocks;
         let mut taken = PerTier([0; 2]);
         taken[run.tier] = run.blocks;
         list.blocks[run.tier] -= u64::from(run.blocks);
         self.reclaimed += u64::from(run.blocks);
         if segment.lose(taken, self.block_tokens) {
-            list.fetch(segments, extents);
-            list.remove(segments, id);
-            if segments[id.index()].closed {
-                vacant.push_back(id);
-            }
+            emptied(list, segments, extents, id);
         }
         Some(run.tier)
     }
@@ -90,20 +100,18 @@ impl Memory {
         one_run: bool,
         drawn: &mut Vec<Extent>,
     ) -> u32 {
-        let Self { gpus, segments, extents, book, vacant, held, falls_back, block_tokens, .. } = self;
+        let Self { gpus, segments, extents, book, held, falls_back, block_tokens, .. } = self;
         let GpuMemory { free, reclaim: list, .. } = &mut gpus[usize::from(gpu)];
         if free.0 != [0, 0] {
-            for tier in [target, target.other()] {
+            while let Some(tier) = source(target, *falls_back, *free).filter(|_| needed > 0) {
                 let blocks = needed.min(free[tier]);
-                if blocks > 0 && (tier == target || *falls_back) {
-                    free[tier] -= blocks;
-                    self.free[tier] -= u64::from(blocks);
-                    self.fallbacks += if tier == target { 0 } else { u64::from(blocks) };
-                    drawn.push(Extent { tier, blocks });
-                    needed -= blocks;
-                    if one_run {
-                        return needed;
-                    }
+                free[tier] -= blocks;
+                self.free[tier] -= u64::from(blocks);
+                self.fallbacks += if tier == target { 0 } else { u64::from(blocks) };
+                drawn.push(Extent { tier, blocks });
+                needed -= blocks;
+                if one_run {
+                    return needed;
                 }
             }
         }
@@ -123,7 +131,7 @@ impl Memory {
                     taken[run.tier] += run.blocks;
                     needed -= run.blocks;
                     if let Some(book) = book {
-                        book.popped(gpu, id, segment.class, run);
+                        book.popped(gpu, id, segment.class(), run);
                     }
                     drawn.push(run);
                     serves = !one_run;
@@ -132,17 +140,13 @@ impl Memory {
             segment.stack = stack;
             for tier in Tier::ALL {
                 let blocks = u64::from(taken[tier]);
-                held[(segment.class, tier)] -= blocks;
+                held[(segment.class(), tier)] -= blocks;
                 list.blocks[tier] -= blocks;
             }
             self.reclaimed += u64::from(taken[target]) + u64::from(taken[target.other()]);
             self.fallbacks += u64::from(taken[target.other()]);
             if segment.lose(taken, *block_tokens) {
-                list.fetch(segments, extents);
-                list.remove(segments, id);
-                if segments[id.index()].closed {
-                    vacant.push_back(id);
-                }
+                emptied(list, segments, extents, id);
             }
         }
         needed

@@ -180,12 +180,6 @@ impl ExtentSlab {
         }
     }
 
-    /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
-    #[inline]
-    pub fn pop(&mut self, stack: &mut ExtentStack, most: u32) -> Option<Extent> {
-        stack.top().map(|top| self.take(stack, top, most))
-    }
-
     /// Takes up to `most` blocks off `top`, the stack's top run.
     #[inline]
     pub(super) fn take(&mut self, stack: &mut ExtentStack, top: Extent, most: u32) -> Extent {
@@ -290,7 +284,8 @@ mod tests {
                     let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
                     slab.push(&mut stacks[stack], Extent { tier, blocks });
                     plain[stack].extend((0..blocks).map(|_| tier));
-                } else if let Some(extent) = slab.pop(&mut stacks[stack], blocks.max(1)) {
+                } else if let Some(top) = stacks[stack].top() {
+                    let extent = slab.take(&mut stacks[stack], top, blocks.max(1));
                     for _ in 0..extent.blocks {
                         prop_assert_eq!(plain[stack].pop(), Some(extent.tier));
                     }

@@ -3,12 +3,12 @@
 //! Free lists are counts here: which block a segment gets changes no result of a simulation. `BlockPool` is the same
 //! discipline with block ids, for an engine that has real blocks.
 
-use std::collections::VecDeque;
-
 use crate::error::{Error, Result};
 use crate::kv::book::BlockBook;
 use crate::kv::extent::{Extent, ExtentSlab};
+use crate::kv::life::Fate;
 use crate::kv::reclaim::ReclaimList;
+use crate::kv::rows::Rows;
 use crate::kv::segment::{Segment, SegmentId};
 use crate::units::{PerClassTier, PerTier, SegmentClass, Tier};
 
@@ -44,9 +44,7 @@ pub struct Memory {
     /// Which block ids the segments hold, where somebody asked.
     pub book: Option<Box<BlockBook>>,
     pub(super) block_tokens: u32,
-    pub(super) segments: Vec<Segment>,
-    /// First vacated, first used, as in the slab of extents.
-    pub(super) vacant: VecDeque<SegmentId>,
+    pub(super) segments: Rows<Segment>,
     pub(super) extents: ExtentSlab,
     /// Runs of the draw at hand.
     drawn: Vec<Extent>,
@@ -73,8 +71,7 @@ impl Memory {
             held: PerClassTier::default(),
             book: None,
             block_tokens,
-            segments: Vec::new(),
-            vacant: VecDeque::new(),
+            segments: Rows::default(),
             extents: ExtentSlab::default(),
             drawn: Vec::new(),
         }
@@ -102,7 +99,7 @@ impl Memory {
     pub fn joined(&mut self, slot: u32, id: SegmentId, step: u64) {
         if let Some(book) = &mut self.book {
             let segment = &self.segments[id.index()];
-            book.joined(slot, id, (segment.gpu, segment.class), segment.resident, step);
+            book.joined(slot, id, (segment.gpu, segment.class()), segment.resident, step);
         }
     }
 
@@ -114,15 +111,10 @@ impl Memory {
 
     /// Enters a segment that holds nothing yet.
     pub fn open(&mut self, gpu: u16, class: SegmentClass, target: Tier) -> SegmentId {
-        let mut segment = Segment::new(gpu, class, target);
-        if let Some(id) = self.vacant.pop_front() {
-            segment.listing = self.segments[id.index()].listing;
-            self.segments[id.index()] = segment;
-            id
-        } else {
-            self.segments.push(segment);
-            SegmentId(crate::units::narrow(self.segments.len() - 1))
-        }
+        SegmentId(self.segments.enter(|before| Segment {
+            listing: before.map_or(0, |before| before.listing),
+            ..Segment::new(gpu, class, target)
+        }))
     }
 
     /// A segment's row.
@@ -164,7 +156,7 @@ impl Memory {
     pub fn append(&mut self, id: SegmentId, tokens: u32, mut written: impl FnMut(Tier, u32)) -> Result<()> {
         let block_tokens = self.block_tokens;
         let segment = &self.segments[id.index()];
-        let (gpu, class, target) = (segment.gpu, segment.class, segment.target);
+        let (gpu, class, target) = (segment.gpu, segment.class(), segment.target());
         let mut needed = self.blocks_for(segment.resident, tokens);
         let mut left = tokens;
         if let Some(top) = segment.stack.top() {
@@ -251,7 +243,7 @@ impl Memory {
         let segment = &mut self.segments[id.index()];
         for tier in Tier::ALL {
             segment.blocks[tier] += entered[tier];
-            self.held[(segment.class, tier)] += u64::from(entered[tier]);
+            self.held[(segment.class(), tier)] += u64::from(entered[tier]);
             if segment.in_reclaim_list {
                 self.gpus[usize::from(segment.gpu)].reclaim.blocks[tier] += u64::from(entered[tier]);
             }
@@ -285,13 +277,13 @@ impl Memory {
         self.unlist(id);
         let segment = &mut self.segments[id.index()];
         if let Some(book) = &mut self.book {
-            book.emptied(segment.gpu, id, segment.class);
+            book.emptied(segment.gpu, id, segment.class());
         }
         let memory = &mut self.gpus[usize::from(segment.gpu)];
         for tier in Tier::ALL {
             memory.free[tier] += segment.blocks[tier];
             self.free[tier] += u64::from(segment.blocks[tier]);
-            self.held[(segment.class, tier)] -= u64::from(segment.blocks[tier]);
+            self.held[(segment.class(), tier)] -= u64::from(segment.blocks[tier]);
         }
         let held = segment.held();
         segment.blocks = PerTier([0, 0]);
@@ -300,20 +292,13 @@ impl Memory {
         held
     }
 
-    /// Frees a segment: its blocks return to their lists and its row goes.
-    pub fn free(&mut self, id: SegmentId) -> u32 {
-        let held = self.evict(id);
-        self.vacant.push_back(id);
-        held
-    }
-
-    /// Marks a segment as read by nobody again; what it holds stays until it is reclaimed.
-    pub fn close_in_place(&mut self, id: SegmentId) {
-        if self.segments[id.index()].held() == 0 {
-            self.unlist(id);
-            self.vacant.push_back(id);
-        } else {
-            self.segments[id.index()].closed = true;
+    /// Ends a segment, which nobody reads again: its blocks return to their lists and its row goes, or they stay until they are reclaimed.
+    pub fn end(&mut self, id: SegmentId, fate: Fate) {
+        let segment = &mut self.segments[id.index()];
+        let holds_blocks = segment.held() > 0;
+        if segment.life.end(fate, holds_blocks) == Fate::Free {
+            self.evict(id);
+            self.segments.vacate(id.0);
         }
     }
 
@@ -336,7 +321,7 @@ impl Memory {
     /// Rows in use.
     #[must_use]
     pub fn live_segments(&self) -> usize {
-        self.segments.len() - self.vacant.len()
+        self.segments.in_use()
     }
 
     /// Nodes of the slab of extents in use.
@@ -351,11 +336,7 @@ impl Memory {
     /// `Error::Census` with the difference.
     pub fn check(&self) -> Result<()> {
         let mut held = vec![PerTier([0_u64; 2]); self.gpus.len()];
-        let mut live = vec![true; self.segments.len()];
-        for id in &self.vacant {
-            live[id.index()] = false;
-        }
-        for (segment, _) in self.segments.iter().zip(&live).filter(|(_, live)| **live) {
+        for segment in self.segments.iter().filter(|segment| segment.life.is_there()) {
             let held = &mut held[usize::from(segment.gpu)];
             if segment.whole {
                 for tier in Tier::ALL {

@@ -1,6 +1,7 @@
 //! One row of the segment table.
 
 use crate::kv::extent::{Extent, ExtentSlab, ExtentStack};
+use crate::kv::life::Life;
 use crate::units::{PerTier, SegmentClass, Tier};
 
 /// Names a row of the segment table; reused after the segment is gone.
@@ -20,7 +21,6 @@ impl SegmentId {
 
 /// A segment's row: at most 64 bytes.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other, a byte each")]
 pub struct Segment {
     /// Tokens whose KV the segment stands for, resident or not.
     pub tokens: u32,
@@ -37,16 +37,12 @@ pub struct Segment {
     /// How often the row has entered a reclaim list, over all the segments that it stood for.
     pub(super) listing: u32,
     pub(super) in_reclaim_list: bool,
-    /// Closed: nobody will read it again; the row goes with its last block.
-    pub closed: bool,
     /// A shared prompt, kept in the GPU's table of prompts.
     pub shared: bool,
     /// Its blocks return all at once, none of them by reclaiming: their counts and the top run say all there is to know, and no run below is kept.
     pub whole: bool,
-    /// The class.
-    pub class: SegmentClass,
-    /// The tier that the policy named.
-    pub target: Tier,
+    /// Class, target tier and stage.
+    pub life: Life,
     /// The GPU whose blocks it holds.
     pub gpu: u16,
 }
@@ -62,13 +58,25 @@ impl Segment {
             holders: 0,
             listing: 0,
             in_reclaim_list: false,
-            closed: false,
             shared: false,
             whole: false,
-            class,
-            target,
+            life: Life::open(class, target),
             gpu,
         }
+    }
+
+    /// The class.
+    #[must_use]
+    #[inline]
+    pub fn class(&self) -> SegmentClass {
+        self.life.class()
+    }
+
+    /// The tier that the policy named.
+    #[must_use]
+    #[inline]
+    pub const fn target(&self) -> Tier {
+        self.life.target()
     }
 
     /// Puts a run of blocks on top.
@@ -90,7 +98,7 @@ impl Segment {
         let held = self.held();
         if held == 0 {
             self.resident = 0;
-        } else if !self.closed {
+        } else if self.life.is_live() {
             self.resident = self.resident.min(held * block_tokens);
         }
         held == 0

@@ -156,7 +156,7 @@ impl Placement {
     /// A running request begins to append to `segment`; `slot` names it until `leave`. `step` is the step about to start.
     pub fn join(&mut self, slot: u32, segment: SegmentId, admission: u64, step: u64) {
         let row = self.memory.segment(segment);
-        let (gpu, class, target) = (row.gpu, row.class, row.target);
+        let (gpu, class, target) = (row.gpu, row.class(), row.target());
         let offset = row.resident % self.memory.block_tokens();
         let appends = &mut self.appends;
         let ahead = if offset == 0 { 0 } else { appends.phases - offset };

@@ -20,6 +20,14 @@ pub(super) struct OpenDraw {
     runs: Vec<Extent>,
 }
 
+impl OpenDraw {
+    /// What was drawn so far, along `order`.
+    pub(super) fn drawn(&self) -> impl Iterator<Item = (u32, Tier)> + '_ {
+        let tiers = self.runs.iter().flat_map(|run| std::iter::repeat_n(run.tier, index(run.blocks)));
+        self.order.iter().copied().zip(tiers)
+    }
+}
+
 impl Placement {
     /// Draws the blocks that running requests of a GPU need for `step`.
     ///

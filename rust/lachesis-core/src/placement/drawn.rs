@@ -4,6 +4,11 @@ use crate::placement::Placement;
 use crate::units::{Tier, index};
 
 impl Placement {
+    /// What a round of draws that was starved has drawn so far, by slot in the order of admission.
+    pub fn drawn_so_far(&self) -> impl Iterator<Item = (u32, Tier)> + '_ {
+        self.appends.draw.drawn()
+    }
+
     /// The running requests of a GPU that have drawn a block for `step`, by slot, and the tier that each got.
     ///
     /// Contract: called after the draws of `step` and before any request joins or leaves.

@@ -13,12 +13,12 @@ mod stretch;
 mod suffix;
 
 pub use append::{Appends, Starved};
-pub use decisions::{Decisions, Fate};
+pub use decisions::Decisions;
 pub use ledger::{Ledger, WriteKind};
 pub use stretch::Waits;
 pub use suffix::Need;
 
-use crate::kv::{Memory, Segment, SegmentId};
+use crate::kv::{Fate, Memory, Passage, Segment, SegmentId};
 use crate::policy::{NodeView, Policy, SegmentFacts};
 use crate::units::{PerTier, SegmentClass};
 
@@ -132,6 +132,7 @@ impl Placement {
             self.memory.unlist(id);
         }
         let segment = self.memory.segment_mut(id);
+        debug_assert!(segment.life.is_live(), "Invariant: a segment that has ended is used by nobody");
         segment.pins += 1;
         segment
     }
@@ -146,17 +147,23 @@ impl Placement {
         }
     }
 
-    /// The context boundary of a segment: nobody reads it again.
+    /// The context boundary of a segment comes, with requests that still use it or without. One that ends now is ended by `close`.
+    pub fn boundary(&mut self, id: SegmentId, in_use: bool) -> Passage {
+        self.memory.segment_mut(id).life.boundary(in_use)
+    }
+
+    /// Whether a segment's boundary has waited for the last request that uses it, which has ended.
+    #[must_use]
+    pub fn ends_with_last_use(&self, id: SegmentId) -> bool {
+        self.memory.segment(id).life.ends_with_use(false)
+    }
+
+    /// A segment ends: nobody reads it again.
     pub fn close(&mut self, id: SegmentId, facts: &SegmentFacts) {
-        debug_assert_eq!(self.memory.segment(id).pins, 0, "Invariant: a boundary waits for the readers");
         let segment = self.memory.segment(id);
-        let (target, held) = (segment.target, segment.held());
-        match self.decisions.closed(facts, target, held) {
-            Fate::Keep => self.memory.close_in_place(id),
-            Fate::Free => {
-                self.memory.free(id);
-            }
-        }
+        debug_assert_eq!(segment.pins, 0, "Invariant: a boundary waits for the readers");
+        let fate = self.decisions.closed(facts, segment.target(), segment.held());
+        self.memory.end(id, fate);
     }
 
     /// Counts every block and compares it with what the GPUs have.
@@ -170,7 +177,7 @@ impl Placement {
     /// A segment's class.
     #[must_use]
     pub fn class(&self, id: SegmentId) -> SegmentClass {
-        self.memory.segment(id).class
+        self.memory.segment(id).class()
     }
 }
 
@@ -201,7 +208,7 @@ impl Placement {
                 self.memory.segment_mut(id).tokens = tokens;
                 self.memory.append(id, tokens, |_, _| {})?;
                 self.memory.list(id);
-                self.memory.close_in_place(id);
+                self.memory.end(id, Fate::Keep);
             }
         }
         Ok(())

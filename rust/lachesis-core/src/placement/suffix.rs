@@ -13,7 +13,7 @@ impl Placement {
     pub fn add_need(&self, id: SegmentId, written: u32, need: &mut Need) {
         let segment = self.memory.segment(id);
         let tokens = segment.missing() + written;
-        need[segment.target] += u64::from(self.memory.blocks_for(segment.resident, tokens));
+        need[segment.target()] += u64::from(self.memory.blocks_for(segment.resident, tokens));
     }
 
     /// Writes a segment's missing tokens (re-materialised) and `written` new ones (materialised); `landed_in_flash` is told how
@@ -51,7 +51,7 @@ impl Placement {
         if missing + new == 0 {
             return Ok(0);
         }
-        let class = self.memory.segment(id).class;
+        let class = self.memory.segment(id).class();
         let mut left = missing;
         // By tier: tokens written again, and for the first time.
         let (mut again, mut first) = (PerTier([0; 2]), PerTier([0; 2]));

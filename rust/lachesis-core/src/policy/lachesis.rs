@@ -237,6 +237,71 @@ mod tests {
     }
 
     #[test]
+    fn the_margin_scales_the_footprint() {
+        for (margin, admitted) in [(2.0, 2), (1.0, 3), (0.5, 6)] {
+            let mut policy = Lachesis::new("lachesis", Options { margin, ..AT_FINAL_FOOTPRINT });
+            policy.open(&worker(0.0), &node(30));
+            policy.closed(&worker(0.0), Tier::Hbm, 10);
+            // k = 30 / (margin × 10): 1.5, 3 and 6.
+            assert_eq!(admitted_of_ten(&mut policy, &node(30)), admitted, "margin {margin}");
+        }
+    }
+
+    /// How many of ten workers, the shortest first, are admitted beside each other.
+    fn admitted_of_ten(policy: &mut Lachesis, node: &NodeView) -> usize {
+        (0..10).filter(|&score| policy.open(&worker(f64::from(score)), node) == Tier::Hbm).count()
+    }
+
+    #[test]
+    fn the_whole_nodes_capacity_counts_or_what_is_free_of_it() {
+        let mut view = NodeView { gpus: 2, ..node(30) };
+        view.node_free[Tier::Hbm] = 40;
+        for (capacity, admitted) in [(Capacity::Total, 6), (Capacity::Free, 4)] {
+            let mut policy = Lachesis::new("lachesis", Options { capacity, ..AT_FINAL_FOOTPRINT });
+            policy.open(&worker(0.0), &view);
+            policy.closed(&worker(0.0), Tier::Hbm, 10);
+            assert_eq!(admitted_of_ten(&mut policy, &view), admitted, "{capacity:?}");
+        }
+    }
+
+    #[test]
+    fn the_expected_reserve_averages_the_reviewers_at_the_spawns() {
+        let mut policy = Lachesis::new("lachesis", AT_FINAL_FOOTPRINT);
+        let reviewer = facts(SegmentClass::Reviewer, 0.0);
+        policy.open(&reviewer, &node(60));
+        policy.open(&worker(0.0), &node(60));
+        policy.closed(&worker(0.0), Tier::Hbm, 10);
+        policy.closed(&reviewer, Tier::Hbm, 40);
+        // One reviewer at the first spawn and none at the second and third: 40 / 2, then 40 / 3 blocks are kept.
+        assert_eq!(policy.open(&worker(4.0), &node(60)), Tier::Hbm);
+        let k = policy.admitted(&node(60)).expect("a worker has finished");
+        assert!((k - 4.0).abs() < 1e-12, "{k}");
+        policy.open(&worker(5.0), &node(60));
+        let k = policy.admitted(&node(60)).expect("a worker has finished");
+        assert!((k - (60.0 - 40.0 / 3.0) / 10.0).abs() < 1e-12, "{k}");
+    }
+
+    #[test]
+    fn who_lies_in_flash_is_ranked_against_only_if_the_option_says_so() {
+        for (ranked_against, tier) in
+            [(RankedAgainst::LiveWorkers, Tier::Hbf), (RankedAgainst::WorkersInHbm, Tier::Hbm)]
+        {
+            let options = Options { ranked_against, ..AT_FINAL_FOOTPRINT };
+            let mut policy = Lachesis::new("lachesis", options);
+            policy.open(&worker(5.0), &node(10));
+            policy.closed(&worker(5.0), Tier::Hbm, 10);
+            // Room for one.
+            assert_eq!(policy.open(&worker(1.0), &node(10)), Tier::Hbm);
+            assert_eq!(policy.open(&worker(2.0), &node(10)), Tier::Hbf);
+            policy.closed(&worker(1.0), Tier::Hbm, 10);
+            assert_eq!(policy.open(&worker(3.0), &node(10)), tier, "{ranked_against:?}");
+            policy.closed(&worker(2.0), Tier::Hbf, 10);
+            policy.closed(&worker(3.0), tier, 10);
+            assert!(policy.ranked.is_empty());
+        }
+    }
+
+    #[test]
     fn the_reserve_takes_room_from_workers() {
         let options = Options { reserve: Reserve::Live, ..AT_FINAL_FOOTPRINT };
         let mut policy = Lachesis::new("lachesis", options);

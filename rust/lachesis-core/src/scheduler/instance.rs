@@ -34,16 +34,14 @@ impl RequestState {
 /// A segment's state.
 #[derive(Debug, Clone, Copy)]
 pub struct SegmentState {
-    /// Its row in the table; `NONE` before the first use.
+    /// Its row in the table; `NONE` before the first use, and when it has ended.
     pub id: SegmentId,
-    /// Requests that have yet to end before it may close.
+    /// Requests that have yet to end before it may.
     pub users_left: u32,
-    /// The request that closes it has ended.
-    pub boundary_passed: bool,
+    /// Its boundary came before its first use.
+    pub boundary_first: bool,
     /// Its first write was carried at the turn's end.
     pub carried: bool,
-    /// It has closed.
-    pub closed: bool,
 }
 
 /// A session that is being replayed.
@@ -113,9 +111,8 @@ impl Instances {
         instance.segments.extend(workload.segments_of(index(session)).iter().map(|segment| SegmentState {
             id: SegmentId::NONE,
             users_left: segment.users,
-            boundary_passed: false,
+            boundary_first: false,
             carried: false,
-            closed: false,
         }));
         place
     }

@@ -1,10 +1,9 @@
 //! From the columns that Python hands over to the workload's own: ranges, successors, closings, carried writes.
 
+use crate::boundary::BoundaryKind;
 use crate::error::{Error, Result};
 use crate::units::{NEVER, Picos, SegmentClass, index, narrow, seconds_to_picos};
-use crate::workload::{
-    ClosedBy, NONE, Request, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds,
-};
+use crate::workload::{NONE, Request, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds};
 
 /// What a request waits for after a predecessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +42,6 @@ pub struct Columns {
     pub segment_closed_by: Vec<u8>,
     pub segment_closed_after: Vec<i32>,
 }
-
-/// The number of `closed_by` for a turn's end and for a session's end; the others close with a request.
-const TURN_END: u8 = 0;
-const SESSION_END: u8 = 2;
-const LAST_CLOSED_BY: u8 = 5;
 
 fn bad(
     session: usize,
@@ -181,7 +175,7 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
         });
     }
     for (number, segment) in workload.segments[first_segment..].iter().enumerate() {
-        if segment.closed_by != ClosedBy::SessionEnd {
+        if segment.closed_by != BoundaryKind::SessionEnd {
             lists.closes[index(segment.closed_after)].push(narrow(number));
         }
     }
@@ -294,14 +288,10 @@ fn build_segment(
 ) -> Result<SegmentSpec> {
     let class = SegmentClass::from_number(c.segment_class[row])
         .ok_or_else(|| bad(session, "segment class", number, c.segment_class[row], "must be from 0 to 6"))?;
-    let closed_by = match c.segment_closed_by[row] {
-        TURN_END => ClosedBy::TurnEnd,
-        SESSION_END => ClosedBy::SessionEnd,
-        1..=LAST_CLOSED_BY => ClosedBy::Request,
-        other => return Err(bad(session, "closed_by", number, other, "must be from 0 to 5")),
-    };
+    let closed_by = BoundaryKind::from_number(c.segment_closed_by[row])
+        .ok_or_else(|| bad(session, "closed_by", number, c.segment_closed_by[row], "must be from 0 to 5"))?;
     let closed_after = u32::try_from(c.segment_closed_after[row]).unwrap_or(NONE);
-    if closed_by != ClosedBy::SessionEnd && index(closed_after) >= requests {
+    if closed_by != BoundaryKind::SessionEnd && index(closed_after) >= requests {
         return Err(bad(
             session,
             "closed_after",

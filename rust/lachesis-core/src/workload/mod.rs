@@ -5,23 +5,13 @@ mod validate;
 
 pub use columns::{Columns, EdgeKind};
 
+use crate::boundary::BoundaryKind;
 use crate::error::Result;
 use crate::rng::{Stream, shuffle};
 use crate::units::{NEVER, Picos, SegmentClass, index, narrow, picos_to_seconds, seconds_to_picos, to_f64};
 
 /// No request, segment or prompt key.
 pub const NONE: u32 = u32::MAX;
-
-/// What closes a segment, as far as replay tells boundaries apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClosedBy {
-    /// The turn's end.
-    TurnEnd,
-    /// The session's end.
-    SessionEnd,
-    /// The end of a request: return, compaction, request end or reset.
-    Request,
-}
 
 /// How long after its predecessor's end a request may start: recorded, or drawn when the session is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +78,7 @@ pub struct SegmentSpec {
     /// Its class.
     pub class: SegmentClass,
     /// What closes it.
-    pub closed_by: ClosedBy,
+    pub closed_by: BoundaryKind,
     /// The key of a shared prompt.
     pub prompt_key: u32,
     /// The request after which it closes.

@@ -1,5 +1,6 @@
 //! Rules that need a whole session: tokens add up, every user of a segment comes after the one before, shared prompts agree.
 
+use crate::boundary::BoundaryKind;
 use crate::error::{Error, Result};
 use crate::units::{Picos, SegmentClass, index, narrow};
 use crate::workload::{NONE, Workload};
@@ -142,6 +143,15 @@ impl Ancestry {
     }
 }
 
+/// A boundary as far as a replay tells them apart: a turn's end may wait for the message, a session's comes last, any other with a request.
+const fn replayed_as(boundary: BoundaryKind) -> u64 {
+    match boundary {
+        BoundaryKind::TurnEnd => 0,
+        BoundaryKind::SessionEnd => 1,
+        _ => 2,
+    }
+}
+
 /// FNV-1a over 64-bit words, of everything that a session's replay depends on.
 fn content_hash(workload: &Workload, session: usize) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -165,7 +175,7 @@ fn content_hash(workload: &Workload, session: usize) -> u64 {
     for segment in workload.segments_of(session) {
         add(u64::from(segment.prompt_key) << 32 | u64::from(segment.closed_after));
         add(segment.class as u64
-            | (segment.closed_by as u64) << 8
+            | replayed_as(segment.closed_by) << 8
             | if segment.class == SegmentClass::Prompt { 1 << 16 } else { 0 });
     }
     add(workload.sessions[session].start.cast_unsigned());

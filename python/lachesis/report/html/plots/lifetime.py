@@ -17,7 +17,7 @@ from lachesis.report.questions import Question, in_memory_order, in_policy_order
 
 _CAPTION = (
     "Each symbol is a run, each whisker its 95 % interval. Hollow symbols miss the SLO; symbols "
-    "with a dot have not settled. Higher is better; the dashed line is the warranty."
+    "with a dot are not known to have settled. Higher is better; the dashed line is the warranty."
 )
 # How far apart policies stand at one split, of the distance between splits.
 _SPREAD = 0.5

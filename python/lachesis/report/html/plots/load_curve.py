@@ -18,7 +18,7 @@ from lachesis.report.questions import in_policy_order
 _CAPTION = (
     "Device-years over the live sessions of the node, at loads that were given. Where a line falls "
     "below the dashed one, the load is more than the flash stands for its warranty. Hollow symbols "
-    "miss the SLO; symbols with a dot have not settled."
+    "miss the SLO; symbols with a dot are not known to have settled."
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
+from lachesis.report.fixed_length import is_fixed_length, is_known_settled
 from lachesis.report.html.plots.panel import INK, WARRANTY, drawn_text, rounded
 from lachesis.report.policy_style import PolicyStyle
 from lachesis.report.questions import Run, load_text
@@ -109,7 +110,7 @@ def policy_traces(
 
 def _symbol(style: PolicyStyle, run: Run) -> str:
     hollow = "" if run["meets_slo"] else "-open"
-    return f"{style.symbol}{hollow}{'' if run['settled'] else '-dot'}"
+    return f"{style.symbol}{hollow}{'' if is_known_settled(run) else '-dot'}"
 
 
 def _hover(run: Run) -> str:
@@ -126,4 +127,6 @@ def _hover(run: Run) -> str:
         lines.append("misses the SLO")
     if not run["settled"]:
         lines.append("not settled")
+    elif is_fixed_length(run):
+        lines.append("of a fixed length")
     return "<br>".join(lines)

@@ -148,7 +148,7 @@ impl Both {
         let id = self.simulator.open(&facts);
         let opened = self.live.open(&Opening { score, ..Opening::new(&key, class, &key) });
         let tier = opened.expect("it is new").tier;
-        assert_eq!(self.simulator.memory.segment(id).target, tier, "segment {key}");
+        assert_eq!(self.simulator.memory.segment(id).target(), tier, "segment {key}");
         let segment = Segment { key, id, facts, tokens: 0, running: None, blocks: Vec::new() };
         self.segments.push(segment);
     }

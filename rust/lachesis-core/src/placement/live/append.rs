@@ -45,7 +45,7 @@ impl<K: Key> Live<K> {
         blocks: u32,
         engine_free: Option<PerTier<u32>>,
     ) -> Result<Plan> {
-        let target = self.segments.row(self.writable(named)?).target();
+        let target = self.segments.row(self.writable(named)?).life.target();
         let mut free = self.blocks.free;
         if let Some(engine_free) = engine_free {
             for tier in Tier::ALL {
@@ -76,7 +76,7 @@ impl<K: Key> Live<K> {
             return Ok(());
         }
         let place = self.writable(named)?;
-        let target = self.segments.row(place).target();
+        let target = self.segments.row(place).life.target();
         let falls_back = self.decisions.falls_back();
         self.blocks.mark_all(
             blocks,
@@ -96,7 +96,7 @@ impl<K: Key> Live<K> {
             |block| PlacementError::BlockHeld { block, why: "it is named twice in one call" },
         )?;
         let row = self.segments.row_mut(place);
-        let class = row.class();
+        let class = row.life.class();
         for &block in blocks {
             let tier = self.blocks.tier_of(block);
             self.blocks.take(block);

@@ -1,6 +1,5 @@
 //! What the layer holds, and whether it all adds up.
 
-use crate::placement::live::row::State;
 use crate::placement::live::{Key, Live, PlacementError, Result};
 use crate::units::{CLASSES, PerClassTier, PerTier, Tier, index};
 
@@ -94,7 +93,7 @@ impl<K: Key> Live<K> {
             vec![0_u32; index(self.blocks.total[Tier::Hbm]) + index(self.blocks.total[Tier::Hbf])];
         let mut kept = 0;
         let mut live = [0; CLASSES];
-        for (_, row) in self.segments.rows().filter(|(_, row)| row.state() != State::Gone) {
+        for (_, row) in self.segments.rows().filter(|(_, row)| row.life.is_there()) {
             let mut held = 0;
             for run in self.chains.runs(row.top, &self.blocks) {
                 let start = index(run.range.start);
@@ -104,8 +103,8 @@ impl<K: Key> Live<K> {
                 held += run.range.blocks;
             }
             agree(|| format!("blocks of segment {}", row.key), held, row.held)?;
-            if row.is_live() {
-                live[row.class() as usize] += 1;
+            if row.life.is_live() {
+                live[row.life.class() as usize] += 1;
             } else {
                 kept += held;
             }
@@ -146,7 +145,7 @@ impl<K: Key> Live<K> {
         for (place, row) in self.segments.rows() {
             let counted = running.get(index(place)).copied().unwrap_or(0);
             agree(|| format!("requests on segment {}", row.key), counted, u32::from(row.running))?;
-            if row.is_live() {
+            if row.life.is_live() {
                 live_of_session.resize(live_of_session.len().max(index(row.session) + 1), 0);
                 live_of_session[index(row.session)] += 1;
             }

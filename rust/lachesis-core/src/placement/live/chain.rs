@@ -51,7 +51,7 @@ impl Chains {
             self.slots[index(place)] = slot;
             return place;
         }
-        super::table::reserve_sparingly(&mut self.slots);
+        crate::kv::reserve_sparingly(&mut self.slots, 64);
         self.slots.push(slot);
         narrow(self.slots.len() - 1)
     }

@@ -1,13 +1,10 @@
 //! Boundaries: which segments they close, what that frees, what has to wait.
 
-use crate::kv::BlockRange;
-use crate::placement::decisions::{Decisions, Fate};
-use crate::placement::live::boundary_kind::BoundaryKind;
+use crate::boundary::BoundaryKind;
+use crate::kv::{BlockRange, Fate, Passage};
 use crate::placement::live::chain::NO_SLOT;
-use crate::placement::live::row::State;
 use crate::placement::live::table::NO_ROW;
 use crate::placement::live::{Found, Key, Live, Named, PlacementError, Result, TICKS_PER_SECOND};
-use crate::units::SegmentClass;
 
 /// A boundary that the harness reports.
 #[derive(Debug)]
@@ -146,10 +143,10 @@ impl<K: Key> Live<K> {
             return Err(PlacementError::wrong_boundary(
                 boundary.kind.name(),
                 named.segment.to_string(),
-                row.class(),
+                row.life.class(),
             ));
         }
-        Ok(if row.state() == State::Closing { Err(Ignored::Repeated) } else { Ok(vec![place]) })
+        Ok(if row.life.is_open() { Ok(vec![place]) } else { Err(Ignored::Repeated) })
     }
 
     /// Segments that a boundary closes without naming one.
@@ -170,7 +167,7 @@ impl<K: Key> Live<K> {
         let mut next = self.sessions.row(session).first;
         while next != NO_ROW {
             let row = self.segments.row(next);
-            if row.state() == State::Open && row.closed_by.meets_unnamed(boundary.kind, row.class()) {
+            if row.life.is_open() && row.closed_by.meets_unnamed(boundary.kind, row.life.class()) {
                 places.push(next);
             }
             next = row.next;
@@ -183,13 +180,13 @@ impl<K: Key> Live<K> {
         let mut fates = Vec::with_capacity(places.len());
         for &place in places {
             let row = self.segments.row(place);
-            fates.push(if row.running > 0 {
-                None
-            } else {
-                let facts = row.facts(self.sessions.row(row.session).number);
-                let is_kept_prompt = row.class() == SegmentClass::Prompt && self.config.keeps_prompts;
-                let fate = self.decisions.closed(&facts, row.target(), row.held);
-                Some(if is_kept_prompt { Decisions::unheld_prompt() } else { fate })
+            let mut life = row.life;
+            fates.push(match life.boundary(row.in_use()) {
+                Passage::Ends => {
+                    let facts = row.facts(self.sessions.row(row.session).number);
+                    Some(self.decisions.closed(&facts, life.target(), row.held))
+                }
+                Passage::Waits | Passage::Repeated => None,
             });
             self.policy_fault()?;
         }
@@ -220,7 +217,7 @@ impl<K: Key> Live<K> {
 
     fn defer(&mut self, place: u32, released: &mut Released<K>) {
         let row = self.segments.row_mut(place);
-        row.set_state(State::Closing);
+        row.life.boundary(row.in_use());
         released.waiting.push(row.key.clone());
         released.deferred.extend(self.chains.runs(row.top, &self.blocks).map(|run| run.range));
         self.counters.deferred += 1;
@@ -234,8 +231,8 @@ impl<K: Key> Live<K> {
         self.closed_segments.enter(row.key.clone(), row.generation);
         released.closed.push(row.key.clone());
         self.counters.closed += 1;
-        self.by_class[row.class() as usize] -= 1;
-        if fate == Fate::Keep && row.held > 0 {
+        self.by_class[row.life.class() as usize] -= 1;
+        if row.life.end(fate, row.held > 0) == Fate::Keep {
             released.kept_blocks += row.held;
             self.keep(place);
             return;
@@ -252,7 +249,6 @@ impl<K: Key> Live<K> {
 
     pub(super) fn vacate(&mut self, place: u32) {
         let row = self.segments.row_mut(place);
-        row.set_state(State::Gone);
         row.top = NO_SLOT;
         row.held = 0;
         self.segments.vacate(place);
@@ -297,7 +293,7 @@ impl<K: Key> Live<K> {
         let places: Vec<u32> = self
             .segments
             .rows()
-            .filter(|(_, row)| row.state() == State::Open && row.running == 0 && is_idle(row.touched))
+            .filter(|(_, row)| row.life.is_open() && !row.in_use() && is_idle(row.touched))
             .map(|(place, _)| place)
             .collect();
         let released = self.close_all(&places)?;

@@ -2,7 +2,6 @@
 
 use crate::placement::live::chain::NO_SLOT;
 use crate::placement::live::close::{Released, push_block};
-use crate::placement::live::row::State;
 use crate::placement::live::table::NO_ROW;
 use crate::placement::live::{Key, Live};
 use crate::units::{Tier, index};
@@ -12,7 +11,6 @@ impl<K: Key> Live<K> {
     pub(super) fn keep(&mut self, place: u32) {
         let last = self.kept_last;
         let row = self.segments.row_mut(place);
-        row.set_state(State::Kept);
         row.previous = last;
         row.next = NO_ROW;
         for run in self.chains.runs(row.top, &self.blocks) {
@@ -49,6 +47,7 @@ impl<K: Key> Live<K> {
             if row.top == NO_SLOT {
                 self.kept_first = row.next;
                 let next = row.next;
+                row.life.emptied();
                 self.vacate(place);
                 if next == NO_ROW {
                     self.kept_last = NO_ROW;

@@ -38,7 +38,6 @@
 
 mod append;
 mod blocks;
-mod boundary_kind;
 mod census;
 mod chain;
 mod close;
@@ -61,8 +60,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hash::Hash;
 
+pub use crate::boundary::{BoundaryKind, BoundaryKinds};
 pub use append::Plan;
-pub use boundary_kind::{BoundaryKind, BoundaryKinds};
 pub use census::{Counters, Stats};
 pub use close::{Boundary, Ignored, Released};
 pub use error::{PlacementError, Result};
@@ -178,7 +177,7 @@ impl<K: Key> Live<K> {
         }
         Ok(Self {
             config,
-            decisions: Decisions::new(policy),
+            decisions: Decisions::new(policy).keeping_prompts(config.keeps_prompts),
             segments: Table::default(),
             sessions: Table::default(),
             requests: BTreeMap::new(),
@@ -243,7 +242,7 @@ impl<K: Key> Live<K> {
         }
     }
 
-    /// The row of a segment that may be written to: open, or closing while a request runs on it.
+    /// The row of a segment that may be written to: open, or waiting while a request runs on it.
     fn writable(&self, named: Named<'_, K>) -> Result<u32> {
         match self.find(named) {
             Found::Live(row) => Ok(row),

@@ -1,7 +1,8 @@
 //! Segments open, sub-agents are spawned, returned ones are taken up again.
 
-use crate::placement::live::boundary_kind::{BoundaryKind, BoundaryKinds};
-use crate::placement::live::row::{SegmentRow, SessionRow, State};
+use crate::boundary::{BoundaryKind, BoundaryKinds};
+use crate::kv::Life;
+use crate::placement::live::row::{SegmentRow, SessionRow, facts};
 use crate::placement::live::table::NO_ROW;
 use crate::placement::live::{Found, Key, Live, Named, PlacementError, Result};
 use crate::policy::NodeView;
@@ -76,16 +77,11 @@ impl<K: Key> Live<K> {
         self.check_parent(opening, session)?;
         let class = self.class_placed(opening.class);
         if let Some(place) = self.segments.find(opening.segment) {
-            let row = self.segments.row(place);
-            if row.state() != State::Closing || Some(row.session) != session || row.class() != class {
-                return Err(PlacementError::DuplicateSegment(opening.segment.to_string()));
-            }
-            return Ok(self.stay_open(place, opening));
+            return self
+                .stay_open(place, session, class, opening)
+                .ok_or_else(|| PlacementError::DuplicateSegment(opening.segment.to_string()));
         }
-        let closed_by = BoundaryKinds::closing(class, opening.closes);
-        let mut row = SegmentRow::new(opening.segment.clone(), class, closed_by, opening.score);
-        row.generation = self.generations + 1;
-        row.touched = self.now;
+        let generation = self.generations + 1;
         let number = session.map_or(self.session_numbers + 1, |place| self.sessions.row(place).number);
         let view = NodeView {
             gpu_free: self.blocks.free,
@@ -93,10 +89,14 @@ impl<K: Key> Live<K> {
             node_free: PerTier(self.blocks.free.0.map(u64::from)),
             gpus: 1,
         };
-        let tier = self.decisions.open(&row.facts(number), &view);
+        let tier = self.decisions.open(&facts(class, generation, number, opening.score), &view);
         self.policy_fault()?;
-        row.set_target(tier);
-        self.generations = row.generation;
+        let closed_by = BoundaryKinds::closing(class, opening.closes);
+        let key = opening.segment.clone();
+        let mut row = SegmentRow::new(key, Life::open(class, tier), closed_by, opening.score);
+        row.generation = generation;
+        row.touched = self.now;
+        self.generations = generation;
         self.counters.reopened += u64::from(self.closed_segments.get(opening.segment).is_some());
         let session = session.unwrap_or_else(|| {
             self.session_numbers = number;
@@ -113,7 +113,7 @@ impl<K: Key> Live<K> {
         self.events.get(opening.event?)?;
         if let Found::Live(place) = self.find(Named::present(opening.segment)) {
             let row = self.segments.row(place);
-            return Some(Opened { generation: row.generation, tier: row.target() });
+            return Some(Opened { generation: row.generation, tier: row.life.target() });
         }
         let generation = self.closed_segments.get(opening.segment)?;
         Some(Opened { generation, tier: Tier::Hbf })
@@ -144,17 +144,25 @@ impl<K: Key> Live<K> {
         }
     }
 
-    /// A pending close is taken back.
-    fn stay_open(&mut self, place: u32, opening: &Opening<'_, K>) -> Opened {
-        self.generations += 1;
+    /// A close that waits is taken back; `None` if none waits, or another segment is meant.
+    fn stay_open(
+        &mut self,
+        place: u32,
+        session: Option<u32>,
+        class: SegmentClass,
+        opening: &Opening<'_, K>,
+    ) -> Option<Opened> {
         let row = self.segments.row_mut(place);
-        row.set_state(State::Open);
+        if Some(row.session) != session || row.life.class() != class || !row.life.reopen() {
+            return None;
+        }
+        self.generations += 1;
         row.generation = self.generations;
         row.touched = self.now;
-        let opened = Opened { generation: row.generation, tier: row.target() };
+        let opened = Opened { generation: row.generation, tier: row.life.target() };
         self.counters.reopened += 1;
         self.remember(opening.event);
-        opened
+        Some(opened)
     }
 
     fn enter_in_session(&mut self, mut row: SegmentRow<K>, session: u32, is_spawn: bool) {
@@ -163,7 +171,7 @@ impl<K: Key> Live<K> {
         row.next = owner.first;
         owner.live += 1;
         owner.spawns += u32::from(is_spawn);
-        self.by_class[row.class() as usize] += 1;
+        self.by_class[row.life.class() as usize] += 1;
         let next = row.next;
         let place = self.segments.insert(row);
         self.sessions.row_mut(session).first = place;

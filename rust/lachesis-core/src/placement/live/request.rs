@@ -1,7 +1,6 @@
 //! Running requests: a segment does not end under one.
 
 use crate::placement::live::close::{Ignored, Released};
-use crate::placement::live::row::State;
 use crate::placement::live::{Found, Key, Live, Named, PlacementError, Result};
 
 impl<K: Key> Live<K> {
@@ -26,7 +25,7 @@ impl<K: Key> Live<K> {
         for named in segments {
             let place = self.writable(*named)?;
             let row = self.segments.row(place);
-            if row.state() == State::Closing {
+            if !row.life.is_open() {
                 return Err(PlacementError::SegmentClosed(named.segment.to_string()));
             }
             if row.running == u16::MAX {
@@ -82,7 +81,7 @@ impl<K: Key> Live<K> {
             .copied()
             .filter(|&place| {
                 let row = self.segments.row(place);
-                row.state() == State::Closing && row.running == 0
+                row.life.ends_with_use(row.in_use())
             })
             .collect();
         let released = self.close_all(&waiting);

@@ -1,9 +1,10 @@
-//! Rows found by key: a slab, and an index of row numbers beside it. The index is never walked, so its order reaches nothing.
+//! Rows found by key: rows by number, and an index of their numbers beside them. The index is never walked, so its order reaches nothing.
 
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::kv::Rows;
 use crate::units::{index, narrow};
 
 /// No row.
@@ -15,29 +16,16 @@ pub(super) trait Keyed {
     fn key(&self) -> &Self::Key;
 }
 
-/// Makes room for one more by a sixteenth, so that at most a sixteenth lies idle.
-pub(super) fn reserve_sparingly<T>(rows: &mut Vec<T>) {
-    if rows.len() == rows.capacity() {
-        rows.reserve_exact((rows.len() / 16).max(64));
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Table<R> {
-    rows: Vec<R>,
+    rows: Rows<R>,
     index: HashTable<u32>,
-    vacant: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            index: HashTable::new(),
-            vacant: Vec::new(),
-            hasher: DefaultHashBuilder::default(),
-        }
+        Self { rows: Rows::default(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
     }
 }
 
@@ -51,14 +39,7 @@ impl<R: Keyed> Table<R> {
     /// Enters a row whose key is not there.
     pub(super) fn insert(&mut self, row: R) -> u32 {
         let hash = self.hasher.hash_one(row.key());
-        let place = if let Some(place) = self.vacant.pop() {
-            self.rows[index(place)] = row;
-            place
-        } else {
-            reserve_sparingly(&mut self.rows);
-            self.rows.push(row);
-            narrow(self.rows.len() - 1)
-        };
+        let place = self.rows.enter(|_| row);
         let (rows, hasher) = (&self.rows, &self.hasher);
         self.index.insert_unique(hash, place, |&row| hasher.hash_one(rows[index(row)].key()));
         place
@@ -74,7 +55,7 @@ impl<R: Keyed> Table<R> {
 
     /// The row may be used again.
     pub(super) fn vacate(&mut self, place: u32) {
-        self.vacant.push(place);
+        self.rows.vacate(place);
     }
 
     pub(super) fn row(&self, place: u32) -> &R {
@@ -96,8 +77,6 @@ impl<R: Keyed> Table<R> {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<R>()
-            + self.index.allocation_size()
-            + self.vacant.capacity() * size_of::<u32>()
+        self.rows.memory_bytes() + self.index.allocation_size()
     }
 }

@@ -44,6 +44,12 @@ impl BoundaryKind {
         }
     }
 
+    /// The kind of a number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     /// The kind of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -1,22 +1,22 @@
 //! The live placement layer for Python: one lock around the core, the GIL released while waiting for it and in long calls.
 
+mod convert;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use lachesis_core::kv::BlockRange;
-use lachesis_core::placement::live::{
-    Boundary, BoundaryKind, Ignored, Live, LiveConfig, Named, Opening, PlacementError, Released,
-};
+use lachesis_core::placement::live::{Boundary, Live, LiveConfig, Named, Opening, PlacementError};
 use lachesis_core::units::{PerTier, SegmentClass, Tier};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use convert::{block_ids, boundary_kind, class, count, named, released, to_python};
+
 use crate::config::RunPolicy;
-use crate::door::EngineError;
 use crate::name::{BlockIds, Name, Whole};
-use crate::python_policy::{Fault, name_of_tier, tier_of_name};
+use crate::python_policy::{Fault, name_of_tier};
 
 /// From so many block ids on a call releases the GIL.
 const LONG: usize = 256;
@@ -40,31 +40,6 @@ fn thread_number() -> u64 {
         }
         number.get()
     })
-}
-
-fn to_python(error: &PlacementError) -> PyErr {
-    let kind = match error {
-        PlacementError::UnknownSegment(_) => "UnknownSegment",
-        PlacementError::DuplicateSegment(_) => "DuplicateSegment",
-        PlacementError::SegmentClosed(_) => "SegmentClosed",
-        PlacementError::UnknownSession(_) => "UnknownSession",
-        PlacementError::WrongSession { .. } => "WrongSession",
-        PlacementError::UnknownRequest(_) => "UnknownRequest",
-        PlacementError::DuplicateRequest(_) => "DuplicateRequest",
-        PlacementError::TooManyRequests { .. } => "TooManyRequests",
-        PlacementError::WrongBoundary { .. } | PlacementError::SegmentNeeded(_) => "WrongBoundary",
-        PlacementError::UnknownBlock { .. }
-        | PlacementError::EmptyBlock(_)
-        | PlacementError::UnheldBlock(_) => "UnknownBlock",
-        PlacementError::DoubleFree(_) => "DoubleFree",
-        PlacementError::BlockHeld { .. } | PlacementError::TooShared(_) => "BlockHeld",
-        PlacementError::WrongTier { .. } => "WrongTier",
-        PlacementError::OutOfBlocks { .. } => "OutOfBlocks",
-        PlacementError::Census { .. } | PlacementError::Miscount { .. } => "Census",
-        PlacementError::Policy(_) => "Policy",
-        PlacementError::Value { .. } => "Value",
-    };
-    EngineError::new_err((kind, error.to_string(), None::<()>))
 }
 
 impl Placement {
@@ -98,82 +73,6 @@ impl Placement {
             raised.unwrap_or_else(|| to_python(&error))
         })
     }
-}
-
-/// Block ids; an id that no block can have is unknown.
-fn block_ids(blocks: &[i64]) -> PyResult<Vec<u32>> {
-    blocks
-        .iter()
-        .map(|&block| {
-            u32::try_from(block).map_err(|_| {
-                let message = format!("block {block} is unknown: ids run from 0");
-                EngineError::new_err(("UnknownBlock", message, None::<()>))
-            })
-        })
-        .collect()
-}
-
-fn count(name: &'static str, Whole(value): Whole) -> PyResult<u32> {
-    u32::try_from(value).map_err(|_| {
-        to_python(&PlacementError::Value {
-            name,
-            value: value.to_string(),
-            rule: "must be at least 0 and below 2^32",
-        })
-    })
-}
-
-fn class(kind: &str) -> PyResult<SegmentClass> {
-    let known = SegmentClass::ALL.into_iter().find(|class| class.name() == kind);
-    known.ok_or_else(|| {
-        let names = SegmentClass::ALL.map(SegmentClass::name).join(", ");
-        let message = format!("kind = {kind:?}, must be one of {names}");
-        EngineError::new_err(("Value", message, None::<()>))
-    })
-}
-
-fn boundary_kind(kind: &str) -> PyResult<BoundaryKind> {
-    BoundaryKind::from_name(kind).ok_or_else(|| {
-        let names = BoundaryKind::ALL.map(BoundaryKind::name).join(", ");
-        let message = format!("boundary = {kind:?}, must be one of {names}");
-        EngineError::new_err(("Value", message, None::<()>))
-    })
-}
-
-fn tier(name: &str) -> PyResult<Tier> {
-    tier_of_name(name)
-        .ok_or_else(|| PyValueError::new_err(format!("unknown tier {name:?}: must be 'hbm' or 'hbf'")))
-}
-
-/// Block ids of runs, ascending.
-fn flat<'py>(py: Python<'py>, ranges: &[BlockRange]) -> PyResult<Bound<'py, PyList>> {
-    let mut sorted = ranges.to_vec();
-    sorted.sort_unstable_by_key(|run| run.start);
-    let ids: Vec<u32> = sorted.iter().flat_map(|run| run.start..run.start + run.blocks).collect();
-    PyList::new(py, ids)
-}
-
-fn released<'py>(py: Python<'py>, released: &Released<Name>) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("freed", flat(py, &released.freed)?)?;
-    result.set_item("deferred", flat(py, &released.deferred)?)?;
-    result.set_item("still_shared", flat(py, &released.shared)?)?;
-    result.set_item("closed", PyList::new(py, &released.closed)?)?;
-    result.set_item("waiting", PyList::new(py, &released.waiting)?)?;
-    result.set_item("kept_blocks", released.kept_blocks)?;
-    let ignored = released.ignored.map(|why| match why {
-        Ignored::Late => "late",
-        Ignored::Repeated => "repeated",
-        Ignored::KeepsReasoning => "keeps-reasoning",
-    });
-    result.set_item("ignored", ignored)?;
-    Ok(result)
-}
-
-fn named(segment: &Name, generation: Option<Whole>) -> Named<'_, Name> {
-    // A number that no opening can have is of the future.
-    let generation = generation.map(|number| u32::try_from(number.0).unwrap_or(u32::MAX));
-    Named { segment, generation }
 }
 
 #[pymethods]
@@ -377,7 +276,7 @@ impl Placement {
         tier: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let blocks = count("blocks", blocks)?;
-        let tier = tier.map(self::tier).transpose()?;
+        let tier = tier.map(convert::tier).transpose()?;
         released(py, &self.locked(py, true, None, |core| Ok(core.reclaim(blocks, tier)))?)
     }
 
