@@ -30,9 +30,8 @@ impl Engine<'_> {
     }
 
     fn emits(&self, who: Waiting) -> u32 {
-        let instance = self.instances.get(who.instance);
-        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
-        request.output_tokens - instance.requests[index(who.request)].generated
+        let state = &self.instances.get(who.instance).requests[index(who.request)];
+        self.request(who).output_tokens - state.generated
     }
 
     /// Whether the head can be admitted; what it writes is left in `suffix`.
@@ -42,8 +41,8 @@ impl Engine<'_> {
         }
         let mut suffix = std::mem::take(&mut self.suffix);
         suffix.clear();
+        let request = self.request(who);
         let instance = self.instances.get(who.instance);
-        let request = &self.workload.requests_of(index(instance.session))[index(who.request)];
         let mut need = Need::default();
         for &used in self.workload.uses_of(request) {
             let id = instance.segments[index(used.segment)].id;
@@ -67,9 +66,9 @@ impl Engine<'_> {
     /// The error of a request for which the memory of a GPU is too small: in the tiers that its segments may use.
     pub(super) fn too_large(&self, gpu: u16, who: Waiting) -> Error {
         let instance = self.instances.get(who.instance);
-        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let request = self.request(who);
         let mut needed = Need::default();
-        for used in self.workload.uses_of(&request) {
+        for used in self.workload.uses_of(request) {
             let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
             let output = if used.segment == request.output_segment { self.emits(who) } else { 0 };
             let tokens = segment.tokens + self.new_tokens(who, *used) + output;
@@ -93,8 +92,7 @@ impl Engine<'_> {
 
     /// Writes a request's suffix, as `can_admit` left it, and starts its decode; a request without output ends at once.
     fn start(&mut self, gpu: u16, who: Waiting) -> Result<()> {
-        let instance = self.instances.get(who.instance);
-        let request = self.workload.requests_of(index(instance.session))[index(who.request)];
+        let request = self.request(who);
         let emits = self.emits(who);
         let is_output_named = request.input_uses == request.uses.1 - request.uses.0;
         // What it generated before a preemption is read as well; as part of its input, or apart from it.
@@ -106,16 +104,15 @@ impl Engine<'_> {
             let (missing, shared) = (segment.missing(), segment.shared);
             if missing + new > 0 {
                 let landed = if shared {
-                    let used = self.workload.uses_of(&request)[place];
-                    let session = index(self.instances.get(who.instance).session);
-                    let key = self.workload.segments_of(session)[index(used.segment)].prompt_key;
+                    let used = self.workload.uses_of(request)[place];
+                    let key = self.segment_spec(who.instance, used.segment).prompt_key;
                     debug_assert_ne!(key, NONE, "Invariant: shared segments have a prompt key");
                     self.placement.write_prompt(id, key)?
                 } else {
                     self.placement.write_suffix(id, new)?
                 };
                 self.land(gpu, landed);
-                let used = self.workload.uses_of(&request)[place];
+                let used = self.workload.uses_of(request)[place];
                 self.tell_segment(SegmentEvent::Write, who.instance, used.segment, 0);
             }
             if place < index(request.input_uses) {

@@ -48,11 +48,11 @@ impl Engine<'_> {
 
     /// Phase 2: metrics, unpinning, timers of the successors.
     fn end_request(&mut self, who: Waiting) -> Result<()> {
+        let request = self.request(who);
         let instance = self.instances.get_mut(who.instance);
-        let (session, draw) = (index(instance.session), instance.draw);
+        let draw = instance.draw;
         instance.requests_left -= 1;
         let state = instance.requests[index(who.request)];
-        let request = self.workload.requests_of(session)[index(who.request)];
         let times = RequestTimes {
             draw,
             request: who.request,
@@ -65,13 +65,13 @@ impl Engine<'_> {
         self.tell_end(who);
         self.tell_request(SegmentEvent::End, who);
         let instance = self.instances.get_mut(who.instance);
-        for used in self.workload.uses_of(&request).iter().rev() {
+        for used in self.workload.uses_of(request).iter().rev() {
             let state = &mut instance.segments[index(used.segment)];
             state.users_left -= 1;
             self.placement.unpin(state.id);
         }
-        for successor in self.workload.successors_of(&request) {
-            let ready = later(self.now, self.delay(who, draw, successor, &request))?;
+        for successor in self.workload.successors_of(request) {
+            let ready = later(self.now, self.delay(who, draw, successor, request))?;
             let state = &mut self.instances.get_mut(who.instance).requests[index(successor.request)];
             state.ready = state.ready.max(ready);
             state.waits_for -= 1;
@@ -104,18 +104,16 @@ impl Engine<'_> {
 
     /// Phase 3: the segments that a finished request closes, ascending.
     fn close_after(&mut self, who: Waiting) {
-        let workload = self.workload;
-        let session = index(self.instances.get(who.instance).session);
-        let request = &workload.requests_of(session)[index(who.request)];
-        for &segment in workload.closes_of(request) {
-            let spec = &workload.segments_of(session)[index(segment)];
+        let request = self.request(who);
+        for &segment in self.workload.closes_of(request) {
+            let spec = self.segment_spec(who.instance, segment);
             let waits_for_message =
                 spec.closed_by == BoundaryKind::TurnEnd && self.config.turn_end == TurnEnd::NextMessage;
             if !waits_for_message && spec.prompt_key == NONE {
                 self.pass_boundary(who.instance, segment, spec.closed_by);
             }
         }
-        for used in workload.uses_of(request) {
+        for used in self.workload.uses_of(request) {
             let state = self.instances.get(who.instance).segments[index(used.segment)];
             let in_use = state.users_left > 0 || state.id == SegmentId::NONE;
             if !in_use && self.placement.ends_with_last_use(state.id) {
@@ -129,7 +127,7 @@ impl Engine<'_> {
         candidates.sort_unstable();
         candidates.dedup();
         for segment in candidates.drain(..) {
-            let spec = &workload.segments_of(session)[index(segment)];
+            let spec = self.segment_spec(who.instance, segment);
             self.close_segment(who.instance, segment, spec.closed_by);
         }
         self.candidates = candidates;
@@ -171,13 +169,8 @@ impl Engine<'_> {
 
     /// Writes what a turn carries forward, if the blocks can be had now.
     fn write_carried(&mut self, who: Waiting) -> Result<()> {
-        let (session, gpu) = {
-            let instance = self.instances.get(who.instance);
-            (index(instance.session), instance.gpu)
-        };
-        let request = self.workload.requests_of(session)[index(who.request)];
-        for place in request.carries.0..request.carries.1 {
-            let carried = self.workload.carries[index(place)];
+        let gpu = self.instances.get(who.instance).gpu;
+        for carried in self.workload.carries_of(self.request(who)) {
             let id = self.segment_in_table(who.instance, carried.segment);
             let mut need = Need::default();
             self.placement.add_need(id, carried.written, &mut need);

@@ -3,6 +3,7 @@
 mod admit;
 mod boundary;
 mod config;
+mod fetch;
 mod pressure;
 mod ready;
 mod run;
@@ -23,7 +24,7 @@ use crate::policy::Policy;
 use crate::result::{Recorder, Timeline};
 use crate::scheduler::{Arrivals, Instances, Load, Scheduler, Waiting};
 use crate::units::Picos;
-use crate::workload::Workload;
+use crate::workload::{Request, SegmentSpec, Workload};
 
 /// One run over one workload.
 #[derive(Debug)]
@@ -117,6 +118,20 @@ impl<'w> Engine<'w> {
     #[must_use]
     pub const fn now(&self) -> Picos {
         self.now
+    }
+
+    /// What the workload says of a request of a live session.
+    #[inline]
+    fn request(&self, who: Waiting) -> &'w Request {
+        let workload: &'w Workload = self.workload;
+        workload.request(self.instances.get(who.instance).first_request + who.request)
+    }
+
+    /// What the workload says of a segment of a live session.
+    #[inline]
+    fn segment_spec(&self, instance: u32, segment: u32) -> &'w SegmentSpec {
+        let workload: &'w Workload = self.workload;
+        workload.segment(self.instances.get(instance).first_segment + segment)
     }
 
     /// Every GPU's number.

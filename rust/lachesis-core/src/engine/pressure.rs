@@ -34,11 +34,10 @@ impl Engine<'_> {
     fn preempt(&mut self, slot: u32) -> Result<()> {
         let generated = self.stop_running(slot);
         let who = self.scheduler.running(slot).who;
+        let request = self.request(who);
         let instance = self.instances.get_mut(who.instance);
         instance.requests[index(who.request)].generated += generated;
-        let workload = self.workload;
-        let request = &workload.requests_of(index(instance.session))[index(who.request)];
-        for used in workload.uses_of(request) {
+        for used in self.workload.uses_of(request) {
             let id = self.instances.get(who.instance).segments[index(used.segment)].id;
             let segment = self.placement.memory.segment(id);
             if !segment.shared && segment.pins == 1 {
@@ -60,6 +59,7 @@ impl Engine<'_> {
         let tokens = u32::try_from(steps).unwrap_or(u32::MAX);
         self.tell_leave(slot);
         self.placement.leave(slot, tokens, self.step);
+        let request = self.request(running.who);
         let load = &mut self.loads[usize::from(running.gpu)];
         load.batch -= 1;
         load.context -= running.context + steps;
@@ -67,8 +67,7 @@ impl Engine<'_> {
         load.window_growers -= u32::from(running.window_grows);
         if self.config.cost.tier_reads.is_some() {
             let instance = self.instances.get(running.who.instance);
-            let request = self.workload.requests_of(index(instance.session))[index(running.who.request)];
-            for used in self.workload.uses_of(&request) {
+            for used in self.workload.uses_of(request) {
                 let tokens = self.placement.memory.tokens_by_tier(instance.segments[index(used.segment)].id);
                 load.by_tier = [load.by_tier[0] - tokens[0], load.by_tier[1] - tokens[1]];
             }
@@ -79,11 +78,7 @@ impl Engine<'_> {
     /// The newest-started session of a GPU with blocks that cannot be reclaimed loses them, those that `spared` uses excepted. Returns
     /// whether there was one.
     pub(super) fn lose_newest(&mut self, gpu: u16, spared: Waiting) -> bool {
-        let request = {
-            let instance = self.instances.get(spared.instance);
-            self.workload.requests_of(index(instance.session))[index(spared.request)]
-        };
-        let spared_segments = self.workload.uses_of(&request);
+        let spared_segments = self.workload.uses_of(self.request(spared));
         let may_lose = |instance: u32, segment: usize, id: SegmentId| {
             let row = self.placement.memory.segment(id);
             let is_spared = instance == spared.instance

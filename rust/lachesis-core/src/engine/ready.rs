@@ -21,14 +21,30 @@ pub(super) fn later(time: Picos, delay: Picos) -> Result<Picos> {
 }
 
 impl Engine<'_> {
+    /// Phases 4 and 5: timers, then arrivals. At most instants there is one of the two, or neither.
+    #[inline]
+    pub(super) fn fire(&mut self, time: Picos) -> Result<()> {
+        if self.timers.next_time().is_some_and(|next| next <= time) {
+            self.fire_timers(time)?;
+        }
+        if self.arrivals.next_time().is_some_and(|next| next <= time) {
+            self.start_sessions(time)?;
+        }
+        Ok(())
+    }
+
     /// Timers due at `time`, in order.
-    pub(super) fn fire_timers(&mut self, time: Picos) -> Result<()> {
+    #[inline(never)]
+    fn fire_timers(&mut self, time: Picos) -> Result<()> {
         while let Some(timer) = self.timers.take_until(time) {
             let gpu = self.instances.get(timer.instance).gpu;
             self.pending_timers[usize::from(gpu)] -= 1;
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
-                TimerKind::Ready => self.become_ready(who, timer.time)?,
+                TimerKind::Ready => {
+                    self.fetch_next_ready();
+                    self.become_ready(who, timer.time)?;
+                }
                 TimerKind::PrefillEnd => {
                     self.scheduler.enqueue(gpu, timer.time, timer.draw, who);
                     self.tell_phase(who, Phase::Waiting, timer.time);
@@ -39,7 +55,8 @@ impl Engine<'_> {
     }
 
     /// Arrivals due at `time`, in order of their draws.
-    pub(super) fn start_sessions(&mut self, time: Picos) -> Result<()> {
+    #[inline(never)]
+    fn start_sessions(&mut self, time: Picos) -> Result<()> {
         while let Some((draw, session)) = self.arrivals.take(time, self.workload) {
             let fewest = self.gpus().min_by_key(|&gpu| self.live_sessions[usize::from(gpu)]).unwrap_or(0);
             let is_open = !matches!(self.config.load, Load::Closed { .. });
@@ -69,14 +86,13 @@ impl Engine<'_> {
 
     /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
     fn become_ready(&mut self, who: Waiting, time: Picos) -> Result<()> {
-        let session = self.instances.get(who.instance).session;
-        let request = self.workload.requests_of(index(session))[index(who.request)];
+        let request = self.request(who);
         if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
             self.close_turn(who, request.user_predecessor);
         }
         self.instances.get_mut(who.instance).requests[index(who.request)].ready = time;
         let mut to_write = 0_u64;
-        for used in self.workload.uses_of(&request) {
+        for used in self.workload.uses_of(request) {
             let id = self.segment_in_table(who.instance, used.segment);
             let segment = self.placement.pin(id);
             let (missing, shared) = (segment.missing(), segment.shared);
@@ -100,8 +116,7 @@ impl Engine<'_> {
             return 0;
         }
         let instance = self.instances.get(who.instance);
-        let carried = instance.segments[index(used.segment)].carried
-            && self.is_carried(instance.session, who.request, used.segment);
+        let carried = instance.segments[index(used.segment)].carried && self.is_carried(who, used.segment);
         if carried { 0 } else { used.written }
     }
 
@@ -118,13 +133,13 @@ impl Engine<'_> {
     }
 
     /// Whether it is this request whose first write of the segment may be carried.
-    fn is_carried(&self, session: u32, request: u32, segment: u32) -> bool {
-        let requests = self.workload.requests_of(index(session));
-        let turn = requests[index(request)].user_predecessor;
+    fn is_carried(&self, who: Waiting, segment: u32) -> bool {
+        let turn = self.request(who).user_predecessor;
+        let of_turn = Waiting { request: turn, ..who };
         turn != NONE
             && self
                 .workload
-                .carries_of(&requests[index(turn)])
+                .carries_of(self.request(of_turn))
                 .iter()
                 .any(|carried| carried.segment == segment)
     }
@@ -132,8 +147,7 @@ impl Engine<'_> {
     /// What the policy is told of a segment.
     pub(super) fn facts(&self, instance: u32, segment: u32) -> SegmentFacts {
         let instance = self.instances.get(instance);
-        let session = &self.workload.sessions[index(instance.session)];
-        let row = index(session.segments.0 + segment);
+        let row = index(instance.first_segment + segment);
         let score = self.config.scores.get(row).copied().filter(|score| !score.is_nan());
         let spec = &self.workload.segments[row];
         SegmentFacts {
@@ -154,8 +168,7 @@ impl Engine<'_> {
     }
 
     fn open_in_table(&mut self, instance: u32, segment: u32) -> SegmentId {
-        let session = self.instances.get(instance).session;
-        let spec = self.workload.segments_of(index(session))[index(segment)];
+        let spec = self.segment_spec(instance, segment);
         let facts = self.facts(instance, segment);
         let id = if spec.prompt_key == NONE {
             self.placement.open(&facts)
@@ -175,11 +188,9 @@ impl Engine<'_> {
 
     /// Closes, with `turn_end = "next-message"`, the segments of the turn that the message ends.
     fn close_turn(&mut self, who: Waiting, last_of_turn: u32) {
-        let session = index(self.instances.get(who.instance).session);
-        let closes = self.workload.requests_of(session)[index(last_of_turn)].closes;
-        for place in closes.0..closes.1 {
-            let segment = self.workload.closes[index(place)];
-            let spec = self.workload.segments_of(session)[index(segment)];
+        let turn = self.request(Waiting { request: last_of_turn, ..who });
+        for &segment in self.workload.closes_of(turn) {
+            let spec = self.segment_spec(who.instance, segment);
             let state = self.instances.get(who.instance).segments[index(segment)];
             if spec.closed_by == BoundaryKind::TurnEnd && state.users_left == 0 {
                 self.close_segment(who.instance, segment, BoundaryKind::TurnEnd);

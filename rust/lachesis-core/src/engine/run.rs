@@ -55,8 +55,7 @@ impl Engine<'_> {
         self.recorder.begin(stop, pace);
         let mut instants = 0_u32;
         let horizon = stop.horizon();
-        self.fire_timers(0)?;
-        self.start_sessions(0)?;
+        self.fire(0)?;
         loop {
             self.begin_step_boundary()?;
             self.observe_time();
@@ -78,8 +77,7 @@ impl Engine<'_> {
                     break;
                 }
                 self.move_clock(next);
-                self.fire_timers(next)?;
-                self.start_sessions(next)?;
+                self.fire(next)?;
                 continue;
             }
             let until = self.next_event().map_or(horizon, |next| next.min(horizon));
@@ -87,16 +85,14 @@ impl Engine<'_> {
             self.tell_step(end);
             while let Some(next) = self.next_event().filter(|&next| next < end) {
                 self.move_clock(next);
-                self.fire_timers(next)?;
-                self.start_sessions(next)?;
+                self.fire(next)?;
             }
             self.recorder.steps_started(steps);
             self.move_clock(end);
             self.recorder.steps_ended();
             self.end_steps(steps);
             self.finish()?;
-            self.fire_timers(end)?;
-            self.start_sessions(end)?;
+            self.fire(end)?;
         }
         self.tell_over()?;
         Ok(self.outcome())

@@ -142,6 +142,7 @@ impl Engine<'_> {
         }
         let mut due = std::mem::take(&mut self.due);
         self.wheel.advance(self.step, &mut due);
+        self.fetch_ends(&due);
         // Bounds first: a request may end on one, and leaves with the reads that it has after it.
         for event in due.iter().filter(|event| event.kind == StepEventKind::WindowBound) {
             if self.scheduler.running(event.slot).admission == event.admission {

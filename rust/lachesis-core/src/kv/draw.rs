@@ -1,10 +1,22 @@
 //! Draws: from the free list of the target, else from the other, else by reclaiming from the least recent segment.
 
-use crate::kv::extent::Extent;
-use crate::kv::memory::Memory;
-use crate::kv::segment::SegmentId;
+use crate::kv::extent::{Extent, ExtentSlab};
+use crate::kv::memory::{GpuMemory, Memory};
+use crate::kv::reclaim::ReclaimList;
+use crate::kv::rows::Rows;
+use crate::kv::segment::{Segment, SegmentId};
 use crate::kv::source::source;
 use crate::units::{PerTier, Tier};
+
+/// The last block of a listed segment has been taken.
+#[inline]
+fn emptied(list: &mut ReclaimList, segments: &mut Rows<Segment>, extents: &ExtentSlab, id: SegmentId) {
+    list.fetch(segments, extents);
+    list.remove(segments, id);
+    if segments[id.index()].life.emptied() {
+        segments.vacate(id.0);
+    }
+}
 
 impl Memory {
     /// Takes free blocks for running requests.
@@ -16,17 +28,28 @@ impl Memory {
         self.free[tier] -= u64::from(blocks);
     }
 
-    /// Takes blocks for running requests off the run that is reclaimed next.
-    ///
-    /// Contract: there are so many, see `next_reclaimed`.
-    ///
-    /// # Panics
-    /// If there is nothing to reclaim: a fault of ours.
-    pub fn reclaim_in_flight(&mut self, gpu: u16, blocks: u32) {
-        let next = self.next_reclaimed(gpu).expect("Invariant: the caller has seen the run");
-        let run = self.reclaim_run(gpu, next.tier, blocks).expect("Invariant: a run was found");
-        debug_assert_eq!(run.blocks, blocks, "Invariant: one run serves a stretch");
-        self.gpus[usize::from(gpu)].in_flight[run.tier] += run.blocks;
+    /// Takes blocks for running requests off the run that is reclaimed next, if it has so many; returns their tier.
+    #[inline]
+    pub fn reclaim_in_flight(&mut self, gpu: u16, blocks: u32) -> Option<Tier> {
+        let Self { gpus, segments, extents, book, held, .. } = self;
+        let GpuMemory { reclaim: list, in_flight, .. } = &mut gpus[usize::from(gpu)];
+        let id = list.head(segments)?;
+        let segment = &mut segments[id.index()];
+        let top = segment.stack.top().filter(|top| top.blocks >= blocks)?;
+        let run = extents.take(&mut segment.stack, top, blocks);
+        if let Some(book) = book {
+            book.popped(gpu, id, segment.class(), run);
+        }
+        held[(segment.class(), run.tier)] -= u64::from(run.blocks);
+        in_flight[run.tier] += run.blocks;
+        let mut taken = PerTier([0; 2]);
+        taken[run.tier] = run.blocks;
+        list.blocks[run.tier] -= u64::from(run.blocks);
+        self.reclaimed += u64::from(run.blocks);
+        if segment.lose(taken, self.block_tokens) {
+            emptied(list, segments, extents, id);
+        }
+        Some(run.tier)
     }
 
     /// The run that is reclaimed next.
@@ -47,63 +70,85 @@ impl Memory {
         }
     }
 
-    /// Takes a run of at most `most` blocks off a free list for target tier `target`: its own list, else the other's (where
-    /// the policy falls back), else by reclaiming from the least recent segment. `None` if nothing can be had.
+    /// Draws `needed` blocks for running requests; their runs are appended to `drawn`. Returns how many could not be had.
+    pub fn draw_in_flight(
+        &mut self,
+        gpu: u16,
+        target: Tier,
+        mut needed: u32,
+        drawn: &mut Vec<Extent>,
+    ) -> u32 {
+        let before = drawn.len();
+        needed = self.draw(gpu, target, needed, false, drawn);
+        let in_flight = &mut self.gpus[usize::from(gpu)].in_flight;
+        for run in &drawn[before..] {
+            in_flight[run.tier] += run.blocks;
+        }
+        needed
+    }
+
+    /// Draws `needed` blocks for target tier `target`: from its own list, else from the other's (where the policy falls back), else by
+    /// reclaiming from the least recent segments. Their runs are appended to `drawn` in order, the first alone if `one_run`.
+    /// Returns how many blocks were not drawn.
     ///
-    /// Contract: as many calls as it takes give the same tiers, in the same order, as drawing block by block.
-    #[inline]
-    pub fn draw_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
-        let memory = &mut self.gpus[usize::from(gpu)];
-        if let Some(tier) = source(target, self.falls_back, memory.free) {
-            let blocks = most.min(memory.free[tier]);
-            memory.free[tier] -= blocks;
-            self.free[tier] -= u64::from(blocks);
-            if tier != target {
-                self.fallbacks += u64::from(blocks);
+    /// Contract: the tiers are the same, in the same order, as of drawing block by block.
+    pub(super) fn draw(
+        &mut self,
+        gpu: u16,
+        target: Tier,
+        mut needed: u32,
+        one_run: bool,
+        drawn: &mut Vec<Extent>,
+    ) -> u32 {
+        let Self { gpus, segments, extents, book, held, falls_back, block_tokens, .. } = self;
+        let GpuMemory { free, reclaim: list, .. } = &mut gpus[usize::from(gpu)];
+        if free.0 != [0, 0] {
+            while let Some(tier) = source(target, *falls_back, *free).filter(|_| needed > 0) {
+                let blocks = needed.min(free[tier]);
+                free[tier] -= blocks;
+                self.free[tier] -= u64::from(blocks);
+                self.fallbacks += if tier == target { 0 } else { u64::from(blocks) };
+                drawn.push(Extent { tier, blocks });
+                needed -= blocks;
+                if one_run {
+                    return needed;
+                }
             }
-            return Some(Extent { tier, blocks });
         }
-        let extent = self.reclaim_run(gpu, target, most)?;
         // A reclaimed block returns to its list and is drawn from there at once.
-        if extent.tier != target {
-            self.fallbacks += u64::from(extent.blocks);
+        let mut serves = true;
+        while needed > 0 && serves {
+            let Some(id) = list.head(segments) else { break };
+            let segment = &mut segments[id.index()];
+            debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
+            let mut stack = segment.stack;
+            let mut taken = PerTier([0; 2]);
+            while needed > 0 && serves {
+                let Some(top) = stack.top() else { break };
+                serves = *falls_back || top.tier == target;
+                if serves {
+                    let run = extents.take(&mut stack, top, needed);
+                    taken[run.tier] += run.blocks;
+                    needed -= run.blocks;
+                    if let Some(book) = book {
+                        book.popped(gpu, id, segment.class(), run);
+                    }
+                    drawn.push(run);
+                    serves = !one_run;
+                }
+            }
+            segment.stack = stack;
+            for tier in Tier::ALL {
+                let blocks = u64::from(taken[tier]);
+                held[(segment.class(), tier)] -= blocks;
+                list.blocks[tier] -= blocks;
+            }
+            self.reclaimed += u64::from(taken[target]) + u64::from(taken[target.other()]);
+            self.fallbacks += u64::from(taken[target.other()]);
+            if segment.lose(taken, *block_tokens) {
+                emptied(list, segments, extents, id);
+            }
         }
-        Some(extent)
-    }
-
-    /// Takes up to `most` blocks off the top of the least recent segment of the reclaim list.
-    #[inline]
-    fn reclaim_run(&mut self, gpu: u16, target: Tier, most: u32) -> Option<Extent> {
-        let list = &mut self.gpus[usize::from(gpu)].reclaim;
-        let id = list.head(&self.segments)?;
-        let segment = &mut self.segments[id.index()];
-        debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
-        if !self.falls_back && segment.stack.top().is_none_or(|top| top.tier != target) {
-            return None;
-        }
-        let extent = self.extents.pop(&mut segment.stack, most)?;
-        if let Some(book) = &mut self.book {
-            book.popped(gpu, id, segment.class(), extent);
-        }
-        segment.blocks[extent.tier] -= extent.blocks;
-        self.held[(segment.class(), extent.tier)] -= u64::from(extent.blocks);
-        list.blocks[extent.tier] -= u64::from(extent.blocks);
-        self.reclaimed += u64::from(extent.blocks);
-        let held = segment.held();
-        if held == 0 {
-            segment.resident = 0;
-            self.emptied(gpu, id);
-        } else if segment.life.is_live() {
-            segment.resident = segment.resident.min(held * self.block_tokens);
-        }
-        Some(extent)
-    }
-
-    /// The last block of a listed segment has been taken.
-    fn emptied(&mut self, gpu: u16, id: SegmentId) {
-        self.gpus[usize::from(gpu)].reclaim.remove(&mut self.segments, id);
-        if self.segments[id.index()].life.emptied() {
-            self.segments.vacate(id.0);
-        }
+        needed
     }
 }

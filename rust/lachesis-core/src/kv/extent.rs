@@ -180,17 +180,16 @@ impl ExtentSlab {
         }
     }
 
-    /// Takes up to `most` blocks off the top run; `None` if the stack is empty.
+    /// Takes up to `most` blocks off `top`, the stack's top run.
     #[inline]
-    pub fn pop(&mut self, stack: &mut ExtentStack, most: u32) -> Option<Extent> {
-        let present = stack.top()?;
-        if present.blocks > most {
+    pub(super) fn take(&mut self, stack: &mut ExtentStack, top: Extent, most: u32) -> Extent {
+        if top.blocks > most {
             stack.top.0 -= most;
-            return Some(Extent { tier: present.tier, blocks: most });
+            return Extent { tier: top.tier, blocks: most };
         }
         if stack.node == NO_NODE {
             stack.top = Packed::default();
-            return Some(present);
+            return top;
         }
         let node = &mut self.nodes[index(stack.node)];
         node.count -= 1;
@@ -200,8 +199,15 @@ impl ExtentSlab {
             let below = std::mem::replace(&mut node.below, NO_NODE);
             let emptied = std::mem::replace(&mut stack.node, below);
             self.release(emptied);
+            self.fetch_top(*stack);
         }
-        Some(present)
+        top
+    }
+
+    /// Reads ahead the node below a stack's top run.
+    #[inline]
+    pub(super) fn fetch_top(&self, stack: ExtentStack) {
+        std::hint::black_box(self.nodes.get(index(stack.node)).map(|node| node.count));
     }
 
     /// Empties a stack, however many runs it has.
@@ -278,7 +284,8 @@ mod tests {
                     let tier = if blocks % 2 == 0 { Tier::Hbm } else { Tier::Hbf };
                     slab.push(&mut stacks[stack], Extent { tier, blocks });
                     plain[stack].extend((0..blocks).map(|_| tier));
-                } else if let Some(extent) = slab.pop(&mut stacks[stack], blocks.max(1)) {
+                } else if let Some(top) = stacks[stack].top() {
+                    let extent = slab.take(&mut stacks[stack], top, blocks.max(1));
                     for _ in 0..extent.blocks {
                         prop_assert_eq!(plain[stack].pop(), Some(extent.tier));
                     }

@@ -46,6 +46,8 @@ pub struct Memory {
     pub(super) block_tokens: u32,
     pub(super) segments: Rows<Segment>,
     pub(super) extents: ExtentSlab,
+    /// Runs of the draw at hand.
+    drawn: Vec<Extent>,
 }
 
 impl Memory {
@@ -71,6 +73,7 @@ impl Memory {
             block_tokens,
             segments: Rows::default(),
             extents: ExtentSlab::default(),
+            drawn: Vec::new(),
         }
     }
 
@@ -167,29 +170,31 @@ impl Memory {
                 }
             }
         }
-        let mut entered = PerTier([0; 2]);
+        let mut drawn = std::mem::take(&mut self.drawn);
         while needed > 0 {
-            let Some(extent) = self.draw_run(gpu, target, needed) else {
-                self.count_entered(id, entered);
+            // A listed segment may give its own blocks to the next draw, and the book tells what comes and goes in order.
+            let one_run = self.book.is_some() || self.segments[id.index()].in_reclaim_list;
+            drawn.clear();
+            needed = self.draw(gpu, target, needed, one_run, &mut drawn);
+            if drawn.is_empty() {
                 return Err(self.out_of_blocks(gpu, target, needed));
-            };
-            needed -= extent.blocks;
-            let run_tokens = left.min(extent.blocks.saturating_mul(block_tokens));
-            written(extent.tier, run_tokens);
-            left -= run_tokens;
-            if let Some(book) = &mut self.book {
-                book.filled(gpu, id, class, extent, run_tokens);
             }
+            let mut entered = PerTier([0; 2]);
             let segment = &mut self.segments[id.index()];
-            segment.push(&mut self.extents, extent);
-            entered[extent.tier] += extent.blocks;
-            if segment.in_reclaim_list {
-                // The next draw may take blocks from this very segment, whose row must be right then.
-                self.count_entered(id, std::mem::take(&mut entered));
+            for &run in &drawn {
+                let run_tokens = left.min(run.blocks.saturating_mul(block_tokens));
+                written(run.tier, run_tokens);
+                left -= run_tokens;
+                if let Some(book) = &mut self.book {
+                    book.filled(gpu, id, class, run, run_tokens);
+                }
+                segment.push(&mut self.extents, run);
+                entered[run.tier] += run.blocks;
             }
+            self.count_entered(id, entered);
         }
+        self.drawn = drawn;
         debug_assert_eq!(left, 0, "Invariant: every token lies in a block");
-        self.count_entered(id, entered);
         self.segments[id.index()].resident += tokens;
         Ok(())
     }
@@ -243,6 +248,11 @@ impl Memory {
                 self.gpus[usize::from(segment.gpu)].reclaim.blocks[tier] += u64::from(entered[tier]);
             }
         }
+    }
+
+    /// Reads ahead where the next run of a segment will be put.
+    pub fn fetch_top(&self, id: SegmentId) {
+        self.extents.fetch_top(self.segments[id.index()].stack);
     }
 
     /// The tier of a segment's top block.

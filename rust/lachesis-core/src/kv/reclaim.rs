@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::kv::extent::ExtentSlab;
 use crate::kv::segment::{Segment, SegmentId};
 use crate::units::{PerTier, Tier};
 
@@ -36,6 +37,17 @@ impl ReclaimList {
             self.queue.pop_front();
         }
         None
+    }
+
+    /// Reads ahead what will be asked of the segments that come soon.
+    #[inline]
+    pub(super) fn fetch(&self, table: &[Segment], extents: &ExtentSlab) {
+        if let Some((id, _)) = self.queue.get(3) {
+            std::hint::black_box(table[id.index()].listing);
+        }
+        if let Some((id, _)) = self.queue.get(1) {
+            extents.fetch_top(table[id.index()].stack);
+        }
     }
 
     /// Appends a segment as the most recent.

@@ -89,6 +89,21 @@ impl Segment {
         }
     }
 
+    /// Blocks have been reclaimed from it, and what lay in them must be written again. Returns whether it has none left.
+    #[inline]
+    pub(super) fn lose(&mut self, taken: PerTier<u32>, block_tokens: u32) -> bool {
+        for tier in Tier::ALL {
+            self.blocks[tier] -= taken[tier];
+        }
+        let held = self.held();
+        if held == 0 {
+            self.resident = 0;
+        } else if self.life.is_live() {
+            self.resident = self.resident.min(held * block_tokens);
+        }
+        held == 0
+    }
+
     /// Tokens that must be computed again before the segment can be read.
     #[must_use]
     pub const fn missing(&self) -> u32 {

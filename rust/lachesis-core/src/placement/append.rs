@@ -1,14 +1,13 @@
 //! Running requests, each of which appends a token a step to its segment and draws a block every `block_tokens` steps.
 //!
-//! Requests of a GPU whose next draw falls on the same step and targets the same tier form a *cohort*. All draws of a cohort are one
-//! operation on the free list as long as one tier serves them all; the cohort's *regime* is that tier, and its log
-//! says since which round. A member that got a block of another tier in some round keeps that as an exception. What
-//! a request drew is read off log and exceptions once, when it leaves, and entered in its segment then.
+//! They draw in cohorts; what a request drew is read off its cohort's log and its own exceptions once, when it leaves, and
+//! entered in its segment then.
 
 use crate::kv::{Extent, SegmentId};
 use crate::placement::Placement;
+use crate::placement::cohort::{Cohort, Roster};
 use crate::placement::draw::OpenDraw;
-use crate::units::{CLASSES, PerTier, SegmentClass, Tier, index};
+use crate::units::{PerTier, SegmentClass, Tier, index};
 
 /// A log this long is cut down to what a member can still ask for.
 const LONG_LOG: usize = 64;
@@ -45,26 +44,6 @@ pub(super) struct Exception {
     pub(super) tier: Tier,
 }
 
-#[derive(Debug)]
-pub(super) struct Cohort {
-    /// It draws in steps with this remainder by the number of cohorts of its target.
-    phase: u32,
-    target: Tier,
-    /// As counted in its GPU's `irregular_cohorts`.
-    counts_as_irregular: bool,
-    /// Slots in admission order.
-    pub(super) members: Vec<u32>,
-    pub(super) exceptional: Vec<u32>,
-    /// From which round on which tier was the regime; ascending, never empty. Kept only where runs are.
-    pub(super) log: Vec<(u64, Tier)>,
-    pub(super) round: u64,
-    /// Of the rounds so far, those with flash as the regime.
-    flash_rounds: u64,
-    pub(super) regime: Tier,
-    /// Members that are not exceptional, by class.
-    pub(super) regular: [u32; CLASSES],
-}
-
 /// The running requests of one GPU.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GpuAppends {
@@ -78,34 +57,14 @@ pub(super) struct GpuAppends {
     pub(super) occupied: Vec<u32>,
 }
 
-impl Cohort {
-    fn is_irregular(&self) -> bool {
-        !self.members.is_empty() && (!self.exceptional.is_empty() || self.regime != self.target)
-    }
-
-    /// Steps from one with remainder `now` to the next that it draws in.
-    #[inline]
-    pub(super) const fn ahead(&self, now: u32, phases: u32) -> u32 {
-        if self.phase >= now { self.phase - now } else { self.phase + phases - now }
-    }
-
-    /// So many rounds have been drawn under the regime at hand.
-    #[inline]
-    pub(super) fn end_rounds(&mut self, rounds: u64) {
-        self.round += rounds;
-        if self.regime == Tier::Hbf {
-            self.flash_rounds += rounds;
-        }
-    }
-}
-
 /// All running requests of the node.
 #[derive(Debug)]
 pub struct Appends {
     pub(super) slots: Vec<Option<Append>>,
+    /// By phase, GPU and target.
     pub(super) cohorts: Vec<Cohort>,
-    /// Members of each cohort, side by side, because every step asks for some.
-    pub(super) sizes: Vec<u32>,
+    /// Of each cohort.
+    pub(super) rosters: Vec<Roster>,
     pub(super) exceptions: Vec<Exception>,
     pub(super) vacant_exceptions: Vec<u32>,
     pub(super) phases: u32,
@@ -118,41 +77,15 @@ pub struct Appends {
 }
 
 impl Appends {
-    /// From this round on a cohort's regime is `tier`.
-    pub(super) fn change_regime(&mut self, cohort: u32, tier: Tier) {
-        let cohort = &mut self.cohorts[index(cohort)];
-        cohort.regime = tier;
-        if !self.keeps_runs {
-            return;
-        }
-        if cohort.log.len() >= LONG_LOG {
-            let joined = cohort.members.iter().filter_map(|&slot| self.slots[index(slot)].as_ref());
-            let oldest = joined.map(|append| append.joined_round).min().unwrap_or(cohort.round);
-            let keep_from = cohort.log.partition_point(|&(from, _)| from <= oldest).saturating_sub(1);
-            cohort.log.drain(..keep_from);
-        }
-        cohort.log.push((cohort.round, tier));
-    }
-
     pub(super) fn new(gpus: usize, block_tokens: u32, keeps_runs: bool) -> Self {
-        let cohort = |phase: u32, target| Cohort {
-            phase,
-            target,
-            counts_as_irregular: false,
-            members: Vec::new(),
-            exceptional: Vec::new(),
-            log: vec![(0, target)],
-            round: 0,
-            flash_rounds: 0,
-            regime: target,
-            regular: [0; CLASSES],
-        };
-        let phases = || (0..block_tokens).flat_map(|phase| Tier::ALL.map(|target| cohort(phase, target)));
-        let cohorts: Vec<Cohort> = (0..gpus).flat_map(|_| phases()).collect();
+        let targets = || (0..gpus).flat_map(|_| Tier::ALL);
+        let cohorts =
+            (0..block_tokens).flat_map(|phase| targets().map(move |target| Cohort::new(phase, target)));
+        let rosters = (0..block_tokens).flat_map(|_| targets().map(Roster::new));
         Self {
             slots: Vec::new(),
-            sizes: vec![0; cohorts.len()],
-            cohorts,
+            cohorts: cohorts.collect(),
+            rosters: rosters.collect(),
             exceptions: Vec::new(),
             vacant_exceptions: Vec::new(),
             phases: block_tokens,
@@ -161,6 +94,22 @@ impl Appends {
             draw: OpenDraw::default(),
             keeps_runs,
         }
+    }
+
+    /// From this round on a cohort's regime is `tier`.
+    pub(super) fn change_regime(&mut self, cohort: u32, tier: Tier) {
+        let (cohort, roster) = (&mut self.cohorts[index(cohort)], &mut self.rosters[index(cohort)]);
+        cohort.regime = tier;
+        if !self.keeps_runs {
+            return;
+        }
+        if roster.log.len() >= LONG_LOG {
+            let joined = roster.members.iter().filter_map(|&slot| self.slots[index(slot)].as_ref());
+            let oldest = joined.map(|append| append.joined_round).min().unwrap_or(cohort.round);
+            let keep_from = roster.log.partition_point(|&(from, _)| from <= oldest).saturating_sub(1);
+            roster.log.drain(..keep_from);
+        }
+        roster.log.push((cohort.round, tier));
     }
 
     /// A cohort's regime, members or exceptions have changed.
@@ -195,15 +144,11 @@ impl Appends {
     pub(super) fn first_cohort(&mut self, gpu: u16, step: u64, ahead: u32) -> u32 {
         let phase = self.remainder(step) + ahead;
         let phase = if phase >= self.phases { phase - self.phases } else { phase };
-        (u32::from(gpu) * self.phases + phase) * 2
+        (phase * crate::units::narrow(self.gpus.len()) + u32::from(gpu)) * 2
     }
 
     pub(super) fn append(&self, slot: u32) -> &Append {
         self.slots[index(slot)].as_ref().expect("Invariant: cohorts name running requests only")
-    }
-
-    pub(super) fn append_mut(&mut self, slot: u32) -> &mut Append {
-        self.slots[index(slot)].as_mut().expect("Invariant: cohorts name running requests only")
     }
 }
 
@@ -219,20 +164,22 @@ impl Placement {
         let current = if offset == 0 { None } else { self.memory.top_tier(segment) };
         self.memory.joined(slot, segment, step);
         let cohort = &mut appends.cohorts[index(cohort_index)];
-        if cohort.members.is_empty() {
+        let roster = &mut appends.rosters[index(cohort_index)];
+        if cohort.size == 0 {
             cohort.regime = current.unwrap_or(target);
-            cohort.log.clear();
-            cohort.log.push((cohort.round, cohort.regime));
+            roster.log.clear();
+            roster.log.push((cohort.round, cohort.regime));
             appends.gpus[usize::from(gpu)].occupied.push(cohort_index);
         }
         let tier = current.unwrap_or(cohort.regime);
         let exceptional = tier != cohort.regime;
-        cohort.members.push(slot);
-        appends.sizes[index(cohort_index)] += 1;
+        roster.members.push(slot);
+        cohort.size += 1;
         if exceptional {
-            cohort.exceptional.push(slot);
+            roster.exceptional.push(slot);
+            cohort.has_exceptional = true;
         } else {
-            cohort.regular[class as usize] += 1;
+            roster.regular[class as usize] += 1;
         }
         let append = Append {
             segment,
@@ -264,20 +211,22 @@ impl Placement {
         let append = appends.slots[index(slot)].take().expect("Invariant: a request leaves once");
         let gpu = self.memory.segment(append.segment).gpu;
         let cohort = &mut appends.cohorts[index(append.cohort)];
-        let place = cohort.members.iter().position(|&member| member == slot);
-        cohort.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
-        appends.sizes[index(append.cohort)] -= 1;
-        if cohort.members.is_empty() {
+        let roster = &mut appends.rosters[index(append.cohort)];
+        let place = roster.members.iter().position(|&member| member == slot);
+        roster.members.remove(place.expect("Invariant: a running request is a member of its cohort"));
+        cohort.size -= 1;
+        if cohort.size == 0 {
             appends.gpus[usize::from(gpu)].occupied.retain(|&occupied| occupied != append.cohort);
         }
         let tier = if append.exceptional {
-            cohort.exceptional.retain(|&member| member != slot);
+            roster.exceptional.retain(|&member| member != slot);
+            cohort.has_exceptional = !roster.exceptional.is_empty();
             append.tier
         } else {
-            cohort.regular[append.class as usize] -= 1;
+            roster.regular[append.class as usize] -= 1;
             cohort.regime
         };
-        let target = cohort.target;
+        let target = Tier::ALL[index(append.cohort & 1)];
         appends.gpus[usize::from(gpu)].members[target] -= 1;
         appends.count_irregular(gpu, append.cohort);
         if self.memory.segment(append.segment).whole {
@@ -289,15 +238,25 @@ impl Placement {
         self.change_writers(gpu, append.class, tier, step, -1);
     }
 
+    /// Reads ahead what `leave` will need.
+    pub fn fetch_leave(&self, slot: u32) {
+        let append = self.appends.append(slot);
+        let roster = &self.appends.rosters[index(append.cohort)];
+        std::hint::black_box((roster.members.first().copied(), roster.log.last().map(|&(from, _)| from)));
+        self.memory.fetch_top(append.segment);
+    }
+
     /// Enters in its segment the runs of blocks that a request drew in its rounds.
     fn enter_runs(&mut self, append: &Append) {
-        let Appends { cohorts, exceptions, vacant_exceptions, .. } = &mut self.appends;
+        let Appends { cohorts, rosters, exceptions, vacant_exceptions, .. } = &mut self.appends;
         let cohort = &cohorts[index(append.cohort)];
+        let log = &rosters[index(append.cohort)].log;
         let end = cohort.round;
         let mut round = append.joined_round;
-        let first = cohort.log.partition_point(|&(from, _)| from <= round).saturating_sub(1);
+        // Few entries are younger than a running request, and a search by halves would fetch old ones from memory.
+        let first = log.iter().rposition(|&(from, _)| from <= round).unwrap_or(0);
         // What is left of the log: the regime at hand, and when the next one begins.
-        let mut entries = cohort.log[first..].iter().copied();
+        let mut entries = log[first..].iter().copied();
         let mut regime = entries.next().map_or(cohort.regime, |(_, tier)| tier);
         let mut following = entries.next();
         let mut exception = append.first_exception;
@@ -367,6 +326,7 @@ impl Placement {
         );
     }
 
+    #[inline(never)]
     pub(super) fn change_writers(
         &mut self,
         gpu: u16,

@@ -2,8 +2,8 @@
 
 use crate::kv::Extent;
 use crate::placement::Placement;
-use crate::placement::append::{Cohort, Starved};
-use crate::units::{PerTier, SegmentClass, Tier, index, narrow};
+use crate::placement::append::Starved;
+use crate::units::{PerTier, Tier, index, narrow};
 
 /// A round of draws that could not be one operation, while it is under way.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct OpenDraw {
     mixed_targets: bool,
     /// A draw of this round could not be served: requests may have left meanwhile.
     was_starved: bool,
-    /// Tiers drawn so far: runs along `order`.
+    /// Tiers drawn so far: runs along `order`, each for one target.
     runs: Vec<Extent>,
 }
 
@@ -34,18 +34,25 @@ impl Placement {
     /// # Errors
     /// `Starved` names the first request, in admission order, whose draw cannot be served; after room was made, or the request preempted, `resume_draws`
     /// goes on.
+    #[inline]
     pub fn draw_for_step(&mut self, gpu: u16, step: u64) -> Result<(), Starved> {
-        let appends = &mut self.appends;
-        let first = appends.first_cohort(gpu, step, 0);
-        let members = PerTier([appends.sizes[index(first)], appends.sizes[index(first) + 1]]);
+        let first = self.appends.first_cohort(gpu, step, 0);
+        let [of_hbm, of_hbf] = [first, first + 1].map(|cohort| self.appends.cohorts[index(cohort)].size);
+        let members = PerTier([of_hbm, of_hbf]);
         let all = members[Tier::Hbm] + members[Tier::Hbf];
         if all == 0 {
             return Ok(());
         }
         let free = self.memory.gpus[usize::from(gpu)].free;
-        if free.0 == [0, 0] {
-            // A full memory: whatever is drawn is reclaimed.
-            return self.draw_in_runs(gpu, first, members, step);
+        if free.0 == [0, 0] && self.memory.falls_back {
+            // A full memory: whatever is drawn is reclaimed, most often from one run.
+            if let Some(tier) = self.memory.reclaim_in_flight(gpu, all) {
+                self.memory.fallbacks += u64::from(members[tier.other()]);
+                self.end_uniform_round(gpu, first, tier, step);
+                self.end_uniform_round(gpu, first + 1, tier, step);
+                return Ok(());
+            }
+            return self.draw_in_runs(gpu, first, step);
         }
         // Where one list can serve everybody, only the other's targets can be split, and the order between the cohorts does not matter.
         for ample in [Tier::Hbf, Tier::Hbm] {
@@ -68,31 +75,18 @@ impl Placement {
             self.end_uniform_round(gpu, first + 1, Tier::Hbf, step);
             return Ok(());
         }
-        self.draw_in_runs(gpu, first, members, step)
+        self.draw_in_runs(gpu, first, step)
     }
 
-    /// Draws a round that one list alone may not serve.
-    fn draw_in_runs(
-        &mut self,
-        gpu: u16,
-        first: u32,
-        members: PerTier<u32>,
-        step: u64,
-    ) -> Result<(), Starved> {
-        let all = members[Tier::Hbm] + members[Tier::Hbf];
-        self.open_draws(gpu, first);
-        if members[Tier::Hbm] == 0 || members[Tier::Hbf] == 0 {
-            let target = if members[Tier::Hbm] > 0 { Tier::Hbm } else { Tier::Hbf };
-            if let Some(run) = self.memory.draw_run(gpu, target, all) {
-                self.memory.gpus[usize::from(gpu)].in_flight[run.tier] += run.blocks;
-                if run.blocks == all {
-                    self.end_uniform_round(gpu, first + target as u32, run.tier, step);
-                    return Ok(());
-                }
-                self.appends.draw.runs.push(run);
-                self.appends.draw.position = index(run.blocks);
-            }
-        }
+    /// Draws a round that one list or run alone does not serve.
+    #[inline(never)]
+    fn draw_in_runs(&mut self, gpu: u16, first_cohort: u32, step: u64) -> Result<(), Starved> {
+        let draw = &mut self.appends.draw;
+        draw.gpu = gpu;
+        draw.first_cohort = first_cohort;
+        draw.position = 0;
+        draw.was_starved = false;
+        draw.runs.clear();
         self.order_draws();
         self.resume_draws(step)
     }
@@ -104,24 +98,15 @@ impl Placement {
         }
     }
 
-    fn open_draws(&mut self, gpu: u16, first_cohort: u32) {
-        let draw = &mut self.appends.draw;
-        draw.gpu = gpu;
-        draw.first_cohort = first_cohort;
-        draw.position = 0;
-        draw.was_starved = false;
-        draw.runs.clear();
-    }
-
     /// Puts the members of both cohorts in the order in which they draw.
     fn order_draws(&mut self) {
         let mut draw = std::mem::take(&mut self.appends.draw);
-        let cohorts =
-            [draw.first_cohort, draw.first_cohort + 1].map(|cohort| &self.appends.cohorts[index(cohort)]);
+        let members = [draw.first_cohort, draw.first_cohort + 1]
+            .map(|place| &self.appends.rosters[index(place)].members);
         draw.order.clear();
-        draw.order.extend_from_slice(&cohorts[0].members);
-        draw.order.extend_from_slice(&cohorts[1].members);
-        draw.mixed_targets = cohorts.iter().all(|cohort| !cohort.members.is_empty());
+        draw.order.extend_from_slice(members[0]);
+        draw.order.extend_from_slice(members[1]);
+        draw.mixed_targets = members.iter().all(|members| !members.is_empty());
         if draw.mixed_targets {
             draw.order.sort_unstable_by_key(|&slot| self.appends.append(slot).admission);
         }
@@ -149,22 +134,20 @@ impl Placement {
 
     fn draw_in_order(&mut self, draw: &mut OpenDraw) -> Result<(), Starved> {
         while draw.position < draw.order.len() {
-            let slot = draw.order[draw.position];
-            let target = self.appends.append(slot).cohort & 1;
             let rest = &draw.order[draw.position..];
+            let cohort = self.appends.append(rest[0]).cohort;
             let same = if draw.mixed_targets {
-                rest.iter().take_while(|&&other| self.appends.append(other).cohort & 1 == target).count()
+                rest.iter().take_while(|&&other| self.appends.append(other).cohort == cohort).count()
             } else {
                 rest.len()
             };
-            let tier = Tier::ALL[index(target)];
-            let Some(run) = self.memory.draw_run(draw.gpu, tier, narrow(same)) else {
+            let target = Tier::ALL[index(cohort & 1)];
+            let left = self.memory.draw_in_flight(draw.gpu, target, narrow(same), &mut draw.runs);
+            draw.position += same - index(left);
+            if left > 0 {
                 draw.was_starved = true;
-                return Err(Starved { slot });
-            };
-            self.memory.gpus[usize::from(draw.gpu)].in_flight[run.tier] += run.blocks;
-            draw.position += index(run.blocks);
-            draw.runs.push(run);
+                return Err(Starved { slot: draw.order[draw.position] });
+            }
         }
         Ok(())
     }
@@ -173,72 +156,67 @@ impl Placement {
     #[inline]
     fn end_uniform_round(&mut self, gpu: u16, cohort_index: u32, tier: Tier, step: u64) {
         let cohort = &mut self.appends.cohorts[index(cohort_index)];
-        if cohort.exceptional.is_empty() && cohort.regime == tier {
+        if cohort.is_all(tier) {
             // No round counts for a cohort without members, of which nobody asks.
             cohort.end_rounds(1);
-        } else {
+        } else if cohort.size > 0 {
             self.change_round(gpu, cohort_index, tier, step);
         }
     }
 
     /// Every member got a block of `tier`, which was not the tier of everybody's last.
+    #[inline(never)]
     fn change_round(&mut self, gpu: u16, cohort_index: u32, tier: Tier, step: u64) {
-        let cohort = &self.appends.cohorts[index(cohort_index)];
-        if cohort.members.is_empty() {
-            return;
-        }
-        if !cohort.exceptional.is_empty() {
-            self.revert_exceptional(gpu, cohort_index, step);
-        }
-        let Cohort { regime: before, regular, .. } = self.appends.cohorts[index(cohort_index)];
-        if before != tier {
+        let place = index(cohort_index);
+        let regular = self.appends.rosters[place].regular.map(u32::cast_signed);
+        let exceptional = self.appends.revert_exceptional(cohort_index);
+        if self.appends.cohorts[place].regime == tier {
+            self.move_writers(gpu, tier, exceptional, step);
+        } else {
             self.appends.change_regime(cohort_index, tier);
-            for class in SegmentClass::ALL {
-                let members = regular[class as usize].cast_signed();
-                if members > 0 {
-                    self.change_writers(gpu, class, before, step, -members);
-                    self.change_writers(gpu, class, tier, step, members);
-                }
-            }
+            self.move_writers(gpu, tier, regular, step);
         }
         self.appends.count_irregular(gpu, cohort_index);
-        self.appends.cohorts[index(cohort_index)].end_rounds(1);
+        self.appends.cohorts[place].end_rounds(1);
     }
 
     /// Members of the cohorts got blocks as the runs of the open draw say.
     fn end_mixed_round(&mut self, step: u64) {
         let draw = std::mem::take(&mut self.appends.draw);
         for cohort_index in [draw.first_cohort, draw.first_cohort + 1] {
-            if self.appends.cohorts[index(cohort_index)].members.is_empty() {
+            if self.appends.cohorts[index(cohort_index)].size == 0 {
                 continue;
             }
-            let mut tiers = PerTier([false, false]);
-            self.for_runs_of(&draw, cohort_index, |_, _, tier| tiers[tier] = true);
-            match tiers.0 {
-                [true, false] => self.end_uniform_round(draw.gpu, cohort_index, Tier::Hbm, step),
-                [_, true] if !tiers[Tier::Hbm] => {
-                    self.end_uniform_round(draw.gpu, cohort_index, Tier::Hbf, step);
-                }
-                _ => {
-                    self.revert_exceptional(draw.gpu, cohort_index, step);
-                    let regime = self.appends.cohorts[index(cohort_index)].regime;
-                    let odd = regime.other();
-                    self.for_runs_of(&draw, cohort_index, |placement, slots, tier| {
-                        if tier == odd {
-                            for &slot in slots {
-                                placement.make_exception(draw.gpu, slot, odd, step);
-                            }
-                        }
-                    });
-                    self.appends.count_irregular(draw.gpu, cohort_index);
-                    self.appends.cohorts[index(cohort_index)].end_rounds(1);
-                }
+            let mut got = PerTier([false, false]);
+            self.for_runs_of(&draw, cohort_index, |_, _, tier| got[tier] = true);
+            if got.0 == [true, true] {
+                self.split_round(&draw, cohort_index, step);
+            } else {
+                let tier = if got[Tier::Hbm] { Tier::Hbm } else { Tier::Hbf };
+                self.end_uniform_round(draw.gpu, cohort_index, tier, step);
             }
         }
         self.appends.draw = draw;
     }
 
+    /// Members of a cohort got blocks of both tiers.
+    fn split_round(&mut self, draw: &OpenDraw, cohort_index: u32, step: u64) {
+        let odd = self.appends.cohorts[index(cohort_index)].regime.other();
+        let mut moved = self.appends.revert_exceptional(cohort_index).map(|count| -count);
+        self.for_runs_of(draw, cohort_index, |placement, slots, tier| {
+            if tier == odd {
+                for &slot in slots {
+                    moved[placement.appends.make_exception(slot, odd) as usize] += 1;
+                }
+            }
+        });
+        self.move_writers(draw.gpu, odd, moved, step);
+        self.appends.count_irregular(draw.gpu, cohort_index);
+        self.appends.cohorts[index(cohort_index)].end_rounds(1);
+    }
+
     /// Calls `visit` with the members of a cohort in a finished draw, run by run.
+    #[inline]
     fn for_runs_of(
         &mut self,
         draw: &OpenDraw,
@@ -249,7 +227,7 @@ impl Placement {
         for run in &draw.runs {
             let slots = &draw.order[position..position + index(run.blocks)];
             // A run serves one target only, so its first member tells the cohort of all.
-            if self.appends.append(slots[0]).cohort == cohort_index {
+            if !draw.mixed_targets || self.appends.append(slots[0]).cohort == cohort_index {
                 visit(self, slots, run.tier);
             }
             position += slots.len();

@@ -17,7 +17,7 @@ impl Placement {
         let appends = &self.appends;
         [first, first + 1].into_iter().flat_map(move |place| {
             let cohort = &appends.cohorts[index(place)];
-            cohort.members.iter().map(move |&slot| {
+            appends.rosters[index(place)].members.iter().map(move |&slot| {
                 let append = appends.append(slot);
                 (slot, if append.exceptional { append.tier } else { cohort.regime })
             })

@@ -36,6 +36,7 @@ impl Ledger {
     ///
     /// # Panics
     /// If more leave than joined: a fault of ours.
+    #[inline]
     pub fn change_rate(&mut self, class: SegmentClass, tier: Tier, steps_started: u64, change: i32) {
         let place = (class, tier);
         let weight = i64::from(change).cast_unsigned().wrapping_mul(steps_started);

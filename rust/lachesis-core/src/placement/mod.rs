@@ -2,6 +2,7 @@
 //! engine can. It decides where blocks go and when they return; it knows nothing of time or cost.
 
 mod append;
+mod cohort;
 mod decisions;
 mod draw;
 mod drawn;

@@ -2,8 +2,9 @@
 
 use crate::kv::Extent;
 use crate::placement::Placement;
-use crate::placement::append::{Appends, Cohort};
-use crate::units::{PerTier, Tier, index, narrow};
+use crate::placement::append::Appends;
+use crate::placement::cohort::Cohort;
+use crate::units::{PerTier, Tier, index};
 
 /// Steps that pass before blocks are drawn: Σ k and Σ k(k − 1)/2 over the blocks, k steps before each, from which the time before they
 /// are drawn follows where the time of steps grows linearly.
@@ -85,7 +86,7 @@ impl Placement {
         let mut steps = most.max(1);
         for &place in &on_gpu.occupied {
             let cohort = &cohorts[index(place)];
-            if cohort.regime != source.tier || !cohort.exceptional.is_empty() {
+            if !cohort.is_all(source.tier) {
                 // Its next round changes its regime, and so what a step costs.
                 steps = steps.min(1 + u64::from(cohort.ahead(now, *phases)));
             }
@@ -99,7 +100,7 @@ impl Placement {
             };
             let drawn = |steps: u64| -> u64 {
                 let cohorts = on_gpu.occupied.iter().map(|&place| &cohorts[index(place)]);
-                cohorts.map(|cohort| rounds(cohort, steps) * cohort.members.len() as u64).sum()
+                cohorts.map(|cohort| rounds(cohort, steps) * u64::from(cohort.size)).sum()
             };
             steps = steps.min((blocks / members + 1) * phases);
             while steps > 1 && drawn(steps) > blocks {
@@ -129,7 +130,7 @@ impl Placement {
             }
             let rounds = (steps - ahead).div_ceil(*phases);
             let target = Tier::ALL[index(place & 1)];
-            let members = narrow(cohort.members.len());
+            let members = cohort.size;
             cohort.end_rounds(u64::from(rounds));
             drawn[target] += members * rounds;
             // A reclaimed block is in use before and after.
@@ -151,7 +152,8 @@ impl Placement {
         if !is_reclaimed {
             self.memory.take_in_flight(gpu, source.tier, all);
         } else if all > 0 {
-            self.memory.reclaim_in_flight(gpu, all);
+            let tier = self.memory.reclaim_in_flight(gpu, all);
+            debug_assert_eq!(tier, Some(source.tier), "Invariant: one run serves a stretch");
         }
     }
 }

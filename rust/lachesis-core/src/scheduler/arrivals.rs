@@ -127,6 +127,7 @@ impl Arrivals {
 
     /// When the next session starts, if that is known.
     #[must_use]
+    #[inline]
     pub fn next_time(&self) -> Option<Picos> {
         self.scheduled.front().map(|start| start.time)
     }

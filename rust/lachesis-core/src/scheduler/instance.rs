@@ -49,6 +49,10 @@ pub struct SegmentState {
 pub struct Instance {
     /// Which session of the workload.
     pub session: u32,
+    /// Where its requests begin in the workload's column.
+    pub first_request: u32,
+    /// Where its segments begin.
+    pub first_segment: u32,
     /// Number of the draw.
     pub draw: u64,
     /// How many sessions had started before it.
@@ -85,7 +89,10 @@ impl Instances {
         self.live += 1;
         let instance = &mut self.pool[index(place)];
         let predecessors = workload.predecessors_of(index(session));
+        let of_session = &workload.sessions[index(session)];
         instance.session = session;
+        instance.first_request = of_session.requests.0;
+        instance.first_segment = of_session.segments.0;
         instance.draw = draw;
         instance.arrival = self.arrivals;
         self.arrivals += 1;
@@ -119,11 +126,13 @@ impl Instances {
 
     /// An instance.
     #[must_use]
+    #[inline]
     pub fn get(&self, place: u32) -> &Instance {
         &self.pool[index(place)]
     }
 
     /// An instance, to change.
+    #[inline]
     pub fn get_mut(&mut self, place: u32) -> &mut Instance {
         &mut self.pool[index(place)]
     }

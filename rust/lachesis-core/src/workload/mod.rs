@@ -161,6 +161,20 @@ impl Workload {
         slice(&self.requests, self.sessions[session].requests)
     }
 
+    /// The request at a place in the column of all requests.
+    #[must_use]
+    #[inline]
+    pub fn request(&self, place: u32) -> &Request {
+        &self.requests[index(place)]
+    }
+
+    /// The segment at a place in the column of all segments.
+    #[must_use]
+    #[inline]
+    pub fn segment(&self, place: u32) -> &SegmentSpec {
+        &self.segments[index(place)]
+    }
+
     /// How many requests must end before each of a session's requests.
     #[must_use]
     pub fn predecessors_of(&self, session: usize) -> &[u32] {
