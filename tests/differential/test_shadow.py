@@ -150,4 +150,4 @@ def test_a_built_in_corpus(multi_agent: LoadedTrace, name: str, gpus: int):
     fallbacks = outcome["whole"]["fallback_blocks"]
     shadow.over(fallbacks)
     assert outcome["whole"]["sessions"] > gpus
-    assert min(fallbacks, shadow.adopted, shadow.seen[DRAW] // 10_000) > 0
+    assert min(fallbacks, shadow.adopted, shadow.seen[DRAW] // 5_000) > 0

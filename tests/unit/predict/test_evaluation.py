@@ -38,7 +38,7 @@ def test_quartiles_separate(multi_agent):
     middles = [quartile.p50 for quartile in multi_agent.quartiles]
     assert middles == sorted(middles)
     assert min(multi_agent.quartile_separability) > 0.6
-    assert multi_agent.quartile_ratio > 5
+    assert multi_agent.quartile_ratio > 3.5
 
 
 def test_ridge_is_better_than_counts_and_counts_than_length():

@@ -17,16 +17,9 @@ from lachesis.traces.generator import published, specification
 
 #: What the shipped corpora do not reach; docs/characterisation.md says why.
 MISSED = {
-    ("Figure 4(a)", "bfclv4-long-context: separability, stripped outlives laden"),
-    ("Figure 4(a)", "lowest: separability, stripped outlives laden"),
     ("Figure 4(b)", "bfclv4-base: stripped tokens a turn writes, median"),
-    ("Figure 5(a)", "lowest: median lifetime, lead over worker"),
-    ("Figure 5(a)", "lowest: median lifetime, lead over reviewer"),
-    ("Figure 5(a)", "highest: median lifetime, lead over reviewer"),
     ("Figure 5(b)", "lowest: overlap of rho, lead and worker"),
-    ("Figure 6(a)", "highest: worker lifetime, p90 over p10"),
     ("Figure 6(a)", "lowest: worker writes, p90 over p10"),
-    ("Figure 6(a)", "highest: worker writes, p90 over p10"),
 }
 
 

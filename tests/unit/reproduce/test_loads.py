@@ -74,12 +74,12 @@ def test_splits_far_from_the_line_are_approached_on_their_own(extremes):
     def bent(cell, sessions):
         # What is flushed grows with the load, so that no one line holds for all splits.
         stacks = cell.plan.settings.memory.hbf_stacks
-        return (0.2 + 0.8 * (sessions / 600) ** 0.7) * (1 + 4 * (sessions / 900) ** 2 / stacks)
+        return (0.2 + 0.8 * (sessions / 600) ** 0.7) * (1 + 9 * (sessions / 900) ** 2 / stacks)
 
     loads = group_loads(group(), bent, extremes=extremes)
     for cell in group():
         assert bent(cell, loads[cell.id]) == pytest.approx(1.0, abs=0.05)
-    assert max(loads.values()) > 1.16 * min(loads.values())
+    assert max(loads.values()) > 1.1 * min(loads.values())
 
 
 def test_noise_of_one_split_is_pooled_over_all():
