@@ -26,6 +26,7 @@ TABLE_3 = {
     "webarena": (106, 2190, None, 6707151),
 }
 
+
 @pytest.fixture(scope="module")
 def traces():
     return {name: corpora.load(name) for name in TABLE_3}

@@ -300,9 +300,7 @@ def _split(
         rounds,
         minimum=_least(visible, rounds, _VISIBLE_MINIMUM),
     )
-    reasoning = apportion(
-        reasoned, np.exp(0.7 * normals(rng["reasoning"], total_rounds)), rounds
-    )
+    reasoning = apportion(reasoned, np.exp(0.7 * normals(rng["reasoning"], total_rounds)), rounds)
     observation = np.zeros(total_rounds, dtype=np.int64)
     later = index_within(rounds) > 0
     observation[later] = apportion(
