@@ -7,7 +7,7 @@ from typing import Any
 
 from lachesis import __version__
 from lachesis.policy import choose_policy
-from lachesis.results.measures import slo_name
+from lachesis.results.measures import wear_settings, what_was_asked
 from lachesis.results.provenance import digest, plan_values
 from lachesis.results.rows import INFEASIBLE, run_columns
 from lachesis.simulation import Load, Plan, SearchPrecision
@@ -50,27 +50,16 @@ def infeasible_row(
         >>> row["status"], row["reason"], row["load_sessions"], row["requests"]
         ('infeasible', 'too large', 8, None)
     """
-    settings, chosen = plan.settings, choose_policy(policy)
+    chosen = choose_policy(policy)
     asked = {
         "run": run_id,
         "cell": cell_id,
         "trace": trace,
         "policy": chosen.name,
-        "model": settings.model.name,
-        "memory": str(settings.memory),
-        "slo": slo_name(plan),
-        "slo_tpot_p99_s": settings.slo.tpot_p99_s,
-        "slo_ttft_p99_s": settings.slo.ttft_p99_s,
-        "seed": plan.seed,
+        **what_was_asked(plan, load),
         # A load that would be searched for is one of closed sessions, of which none was found.
         "load": "closed" if load.is_searched else load.kind,
-        "load_sessions": load.sessions if load.kind == "closed" else None,
-        "load_sessions_per_s": load.sessions_per_s if load.kind == "poisson" else None,
-        "duty_cycle": settings.node.duty_cycle,
-        "refresh_hours": settings.flash.refresh_hours,
-        "pe_cycles": settings.flash.pe_cycles,
-        "write_amplification": settings.flash.write_amplification,
-        "warranty_years": settings.flash.warranty_years,
+        **wear_settings(plan),
         "notes": [],
         "warnings": [],
         "status": INFEASIBLE,

@@ -7,7 +7,7 @@ from typing import Any
 from lachesis.policy import Policy
 from lachesis.results.notes import notes_on, warnings_on
 from lachesis.results.wear import flash_wear
-from lachesis.simulation import Comparison, Plan, Replay
+from lachesis.simulation import Comparison, Load, Plan, Replay
 from lachesis.traces.schema import SegmentClass
 
 TIERS = ("hbm", "hbf")
@@ -27,24 +27,13 @@ def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
     by_tier = {tier: sum(written[name][tier] for name in written) for tier in TIERS}
     total_bytes = sum(by_tier.values())
     search = comparison.search_of(replay.policy.name)
-    closed = replay.load.kind == "closed"
     flash_rate = per_second(by_tier["hbf"], measured_s) / gpus
     wear = flash_wear(plan, replay, flash_rate)
     blocks = {"hbm": capacity.hbm_blocks * gpus, "hbf": capacity.hbf_blocks * gpus}
     occupancy = dict(zip(TIERS, window["blocks_in_use_mean"], strict=True))
     return {
         "policy": replay.policy.name,
-        "model": settings.model.name,
-        "memory": str(settings.memory),
-        "slo": slo_name(plan),
-        "slo_tpot_p99_s": settings.slo.tpot_p99_s,
-        "slo_ttft_p99_s": settings.slo.ttft_p99_s,
-        "seed": plan.seed,
-        "load": replay.load.kind,
-        "load_sessions": replay.load.sessions if closed else None,
-        "load_sessions_per_s": (
-            replay.load.sessions_per_s if replay.load.kind == "poisson" else None
-        ),
+        **what_was_asked(plan, replay.load),
         "admitted_sessions": None if search is None else search.sessions,
         "meets_slo": replay.meets_slo,
         "settled": measured["settled"],
@@ -85,16 +74,40 @@ def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
         "hbf_bytes_per_gpu": capacity.hbf_bytes,
         "hbf_write_bytes_per_s_per_gpu": flash_rate,
         "hbf_refresh_bytes_per_s_per_gpu": wear.refresh_bytes_per_s,
-        "duty_cycle": settings.node.duty_cycle,
-        "refresh_hours": settings.flash.refresh_hours,
-        "pe_cycles": settings.flash.pe_cycles,
-        "write_amplification": settings.flash.write_amplification,
-        "warranty_years": settings.flash.warranty_years,
+        **wear_settings(plan),
         "hbf_lifetime_years": wear.lifetime_years(),
         "hbf_lifetime_years_ci95": wear.interval(),
         "gain_over_hbm_first": None,
         "notes": notes_on(comparison, replay),
         "warnings": warnings_on(comparison, replay),
+    }
+
+
+def what_was_asked(plan: Plan, load: Load) -> dict[str, Any]:
+    """Model, memory, SLO, seed and load of a run: what is known before it."""
+    settings = plan.settings
+    return {
+        "model": settings.model.name,
+        "memory": str(settings.memory),
+        "slo": slo_name(plan),
+        "slo_tpot_p99_s": settings.slo.tpot_p99_s,
+        "slo_ttft_p99_s": settings.slo.ttft_p99_s,
+        "seed": plan.seed,
+        "load": load.kind,
+        "load_sessions": load.sessions if load.kind == "closed" else None,
+        "load_sessions_per_s": load.sessions_per_s if load.kind == "poisson" else None,
+    }
+
+
+def wear_settings(plan: Plan) -> dict[str, Any]:
+    """What turns a rate of writes into device-years."""
+    settings = plan.settings
+    return {
+        "duty_cycle": settings.node.duty_cycle,
+        "refresh_hours": settings.flash.refresh_hours,
+        "pe_cycles": settings.flash.pe_cycles,
+        "write_amplification": settings.flash.write_amplification,
+        "warranty_years": settings.flash.warranty_years,
     }
 
 
