@@ -29,6 +29,26 @@ def whole_number(kind: object, words: Sequence[Token]) -> int:
         raise InputError("must be a whole number", field=word.keyword, value=word.value) from fault
 
 
+AnyTrace = Annotated[
+    str, Parameter(group=INPUT, help="NAME.trace, files and folders of logs, or corpora.")
+]
+ClockSeed = Annotated[
+    int,
+    Parameter(
+        converter=whole_number,
+        metavar="N",
+        group=MEASUREMENT,
+        help="Seed of the delays that the trace leaves open, and of the intervals.",
+    ),
+]
+Latency = Annotated[
+    str,
+    Parameter(
+        metavar="NAME",
+        group=MEASUREMENT,
+        help="Latency preset of the reference clock, or a TOML file of one.",
+    ),
+]
 Format = Annotated[
     str | None,
     Parameter(

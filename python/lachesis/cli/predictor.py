@@ -10,34 +10,16 @@ from lachesis.cli.options import (
     INPUT,
     MEASUREMENT,
     OUTPUT,
+    AnyTrace,
+    ClockSeed,
     Debug,
     Format,
     Json,
+    Latency,
     Map,
     Quiet,
-    whole_number,
 )
 
-Traces = Annotated[
-    str, Parameter(group=INPUT, help="NAME.trace, files and folders of logs, or corpora.")
-]
-Seed = Annotated[
-    int,
-    Parameter(
-        converter=whole_number,
-        metavar="N",
-        group=MEASUREMENT,
-        help="Seed of the delays that the trace leaves open, and of the intervals.",
-    ),
-]
-Latency = Annotated[
-    str,
-    Parameter(
-        metavar="NAME",
-        group=MEASUREMENT,
-        help="Latency preset of the reference clock, or a TOML file of one.",
-    ),
-]
 Alpha = Annotated[
     float,
     Parameter(metavar="X", group=MEASUREMENT, help="Penalty on the weights, above 0."),
@@ -54,7 +36,7 @@ KindName = Annotated[
 
 
 def train_predictor(
-    *traces: Traces,
+    *traces: AnyTrace,
     output: Annotated[
         str,
         Parameter(("--output", "-o"), metavar="FILE", group=OUTPUT, help="The file to write."),
@@ -63,7 +45,7 @@ def train_predictor(
     alpha: Alpha = 10.0,
     format: Format = None,
     map: Map = None,
-    seed: Seed = 0,
+    seed: ClockSeed = 0,
     latency: Latency = "paper",
     json: Json = None,
     quiet: Quiet = False,
@@ -79,7 +61,7 @@ def train_predictor(
 
 
 def evaluate_predictor(
-    *traces: Traces,
+    *traces: AnyTrace,
     predictor: Annotated[
         str | None,
         Parameter(
@@ -93,7 +75,7 @@ def evaluate_predictor(
     alpha: Alpha = 10.0,
     format: Format = None,
     map: Map = None,
-    seed: Seed = 0,
+    seed: ClockSeed = 0,
     latency: Latency = "paper",
     json: Json = None,
     plots: Annotated[

@@ -7,41 +7,24 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lachesis.cli.options import (
-    INPUT,
-    MEASUREMENT,
     OUTPUT,
+    AnyTrace,
+    ClockSeed,
     Debug,
     Format,
     Json,
+    Latency,
     Map,
     Quiet,
-    whole_number,
 )
 
 
 def trace_stats(
-    *traces: Annotated[
-        str, Parameter(group=INPUT, help="NAME.trace, files and folders of logs, or corpora.")
-    ],
+    *traces: AnyTrace,
     format: Format = None,
     map: Map = None,
-    seed: Annotated[
-        int,
-        Parameter(
-            converter=whole_number,
-            metavar="N",
-            group=MEASUREMENT,
-            help="Seed of the delays that the trace leaves open, and of the intervals.",
-        ),
-    ] = 0,
-    latency: Annotated[
-        str,
-        Parameter(
-            metavar="NAME",
-            group=MEASUREMENT,
-            help="Latency preset of the reference clock, or a TOML file of one.",
-        ),
-    ] = "paper",
+    seed: ClockSeed = 0,
+    latency: Latency = "paper",
     json: Json = None,
     plots: Annotated[
         str | None,
