@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lachesis import __version__
 from lachesis.reproduce.evidence import Evidence
 from lachesis.reproduce.row import Row
-from lachesis.results.files import replaced, write_text
+from lachesis.results.directory import write_table
+from lachesis.results.files import write_text
 
 _SCHEMA = pa.schema(
     [
@@ -58,9 +58,7 @@ def write_parquet_rows(rows: Sequence[Row], evidence: Evidence, path: Path) -> N
     Raises:
         InputError: the place cannot be written.
     """
-    table = comparison_table(rows, evidence)
-    with replaced(path) as scratch, scratch.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(path, comparison_table(rows, evidence))
 
 
 def comparison_table(rows: Sequence[Row], evidence: Evidence) -> pa.Table:

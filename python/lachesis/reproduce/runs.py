@@ -72,6 +72,8 @@ class Run:
     @property
     def years(self) -> Measured:
         """Device-years of the flash."""
+        if self.row["hbf_lifetime_years"] is None:
+            raise InternalError(f"{self.row['run']} has no device-years")
         return Measured(float(self.row["hbf_lifetime_years"]), self.flash_error)
 
     @property

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from lachesis.errors import InputError
-from lachesis.results.files import check_output, replaced
+from lachesis.results.directory import write_table
+from lachesis.results.files import check_output
 from lachesis.simulation import Comparison, Replay, stored_bytes_per_token
 from lachesis.traces.schema import SegmentClass
 
@@ -40,9 +40,7 @@ def timeline_table(comparison: Comparison) -> pa.Table:
 
 def write_timeline(comparison: Comparison, path: str) -> None:
     """Write the timeline as Parquet, whole or not at all."""
-    table = timeline_table(comparison)
-    with replaced(path) as scratch, scratch.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(Path(path), timeline_table(comparison))
 
 
 def timeline_of(comparison: Comparison, replay: Replay) -> pa.Table:

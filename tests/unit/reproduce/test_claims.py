@@ -157,6 +157,12 @@ def test_what_was_not_run_is_a_fault_of_ours():
         Runs([]).of(CELL, "lachesis")
 
 
+def test_a_run_without_device_years_is_a_fault_of_ours():
+    stuck = {**row(CELL, "lachesis"), "hbf_lifetime_years": None, "hbf_lifetime_years_low": None}
+    with pytest.raises(InternalError, match="has no device-years"):
+        Run(stuck).years  # noqa: B018
+
+
 def test_a_claim_publishes_a_range_or_a_number():
     values = msgspec.to_builtins(evaluation().claims[0])
     with pytest.raises(msgspec.ValidationError, match="publishes a range or a value"):
