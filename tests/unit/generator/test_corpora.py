@@ -8,7 +8,7 @@ import pytest
 from lachesis.calibrate.measurement import measure
 from lachesis.errors import InputError
 from lachesis.traces import validate
-from lachesis.traces.generator import corpora, generate, published
+from lachesis.traces.generator import corpora, generate, published, specification
 from lachesis.traces.generator.generate import MIXES
 
 # Lachesis (arXiv:2610.08378), Table 3: sessions, requests, tokens processed, tokens written.
@@ -244,3 +244,29 @@ def test_outputs_are_reasoning_and_visible_text(traces):
         reasoning = requests["reasoning_tokens"].to_numpy()
         assert (output > reasoning).all()
         assert np.mean(reasoning > 0) > 0.9
+
+
+def test_a_turn_reasons_before_its_first_call_as_its_specification_says(traces):
+    requests = traces["bfclv4-long-context"].requests.to_pandas()
+    turns = requests.groupby(["session", "turn"], sort=False)["reasoning_tokens"]
+    with_calls = turns.size() > 1
+    share = turns.first()[with_calls].sum() / turns.sum()[with_calls].sum()
+    law = specification.load("bfclv4-long-context").temporal
+    assert law is not None
+    assert law.first_round_reasoning_share is not None
+    assert share == pytest.approx(law.first_round_reasoning_share.value, abs=0.01)
+
+
+def test_what_is_carried_outlives_the_long_turns_of_bfcl_long_context(traces):
+    segments = traces["bfclv4-long-context"].segments.to_pandas()
+    laden = segments[segments["class"] == "reasoning-laden"].groupby("session", sort=False)
+    spans = traces["bfclv4-long-context"].spans.to_pandas()
+    written = spans[spans["written"]].groupby(["session", "segment"])["tokens"].sum()
+    tokens = [
+        written.reindex([(session, number) for number in rows["segment"]]).to_numpy()
+        for session, rows in laden
+    ]
+    long_last = [turn[-1] > 3000 for turn in tokens]
+    long_before = np.concatenate([turn[:-1] > 3000 for turn in tokens])
+    assert np.mean(long_last) > 0.95
+    assert np.mean(long_before) < 0.25

@@ -116,6 +116,8 @@ class Temporal(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     reasoning_tokens: Spread | None = None
     """Reasoning of a turn with tool calls, at most; what else the turn does not carry forward are
     observations. Absent: all that a turn does not carry is reasoning."""
+    first_round_reasoning_share: Sourced[Share] | None = None
+    """Of a turn's reasoning, what it does before its first tool call; absent: an even share."""
     own_prompt_sigma: Sourced[NotNegative] | None = None
     """Spread of the logarithm of a session's own tool set; absent where prompts are shared."""
 

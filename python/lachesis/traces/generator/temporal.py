@@ -300,7 +300,7 @@ def _split(
         rounds,
         minimum=_least(visible, rounds, _VISIBLE_MINIMUM),
     )
-    reasoning = apportion(reasoned, np.exp(0.7 * normals(rng["reasoning"], total_rounds)), rounds)
+    reasoning = apportion(reasoned, _reasoning_weights(law, rounds, rng), rounds)
     observation = np.zeros(total_rounds, dtype=np.int64)
     later = index_within(rounds) > 0
     observation[later] = apportion(
@@ -323,6 +323,20 @@ def _reasoned(law: Temporal, dropped: Ints, calls: Ints) -> Ints:
     most = np.maximum(np.rint(values).astype(np.int64), 1)
     reasoned: Ints = np.where(calls > 0, np.minimum(dropped, most), dropped)
     return reasoned
+
+
+def _reasoning_weights(law: Temporal, rounds: Ints, rng: _Streams) -> Floats:
+    """How a turn's reasoning falls on its rounds."""
+    weights: Floats = np.exp(0.7 * normals(rng["reasoning"], int(rounds.sum())))
+    if law.first_round_reasoning_share is None:
+        return weights
+    share = law.first_round_reasoning_share.value
+    opens = index_within(rounds) == 0
+    # Weights of the first rounds are shares of those of the later ones.
+    later = np.add.reduceat(np.where(opens, 0.0, weights), np.flatnonzero(opens))
+    weights[opens] = np.where(rounds > 1, share * later, 1.0)
+    weights[~opens] *= 1.0 - share
+    return weights
 
 
 def _least(totals: Ints, lengths: Ints, wanted: int) -> int:
