@@ -44,12 +44,12 @@ none. The prompt is one segment that all sessions of a workload share. BFCLv4 se
 it, a prompt of their own (their tool sets differ), sized by what Table 3's tokens written leave.
 The number of tau3 turns follows from tokens written and Figure 4(b); BFCLv4's is the data set's.
 In tau3-banking and BFCLv4 long-context mean turns are far longer than median ones, and the longest
-are last turns, which all that a session carries outlives. In BFCLv4 long-context nearly all of them
-are, alike in length (8,800 tokens, half of them reasoning, done before the first call), and what a
-turn does not carry forward is its reasoning. In tau3-banking the longest turns hold observations,
-and a turn reasons for a bounded number of tokens: what else it does not carry forward are
-observations, as if the harness dropped retrieved documents with the turn. Were all of it reasoning,
-single requests would reason for tens of thousands of tokens.
+are last turns, which all that a session carries outlives. In BFCLv4 long-context nearly all of
+them are, alike in length (9,000 tokens, half of them reasoning, most of it done before the first
+call), and what a turn does not carry forward is its reasoning. In tau3-banking the longest turns
+hold observations, and a turn reasons for a bounded number of tokens: what else it does not carry
+forward are observations, as if the harness dropped retrieved documents with the turn. Were all of
+it reasoning, single requests would reason for tens of thousands of tokens.
 
 **Multi-agent** (the others). A lead delegates, in one turn, to workers that run their rounds in
 contexts of their own; a reviewer follows each worker and is given a share of its trace. A
