@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.text import Text
@@ -54,11 +53,11 @@ def execute_reproduce(
         raise InputError("must be at least 1", field="--jobs", value=jobs)
     if output is not None:
         check_folder(output)
-    with _folder(output) as folder:
-        evidence = Evidence(load_latency(), seed, quick=quick)
+    evidence = Evidence(load_latency(), seed, quick=quick)
+    with nullcontext() if output is None else replaced_folder(output) as folder:
         _gather(chosen, evidence, folder, jobs=jobs, quiet=quiet)
         rows = compare(chosen, evidence)
-        if output is not None:
+        if folder is not None:
             with waiting("writing the comparison", quiet=quiet):
                 _write(rows, chosen, evidence, folder)
     if quiet:
@@ -69,21 +68,10 @@ def execute_reproduce(
         screen.print(Text(f"Wrote {output}/comparison.json, .parquet and .md, and the figures."))
 
 
-@contextmanager
-def _folder(output: str | None) -> Iterator[Path]:
-    """Where results go: a folder that takes its place when all is done, or one that goes away."""
-    if output is not None:
-        with replaced_folder(output) as folder:
-            yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="lachesis-") as name:
-        yield Path(name)
-
-
 def _gather(
     chosen: Sequence[Published],
     evidence: Evidence,
-    folder: Path,
+    folder: Path | None,
     *,
     jobs: int | None,
     quiet: bool,
@@ -93,7 +81,7 @@ def _gather(
     if cells := cells_of(chosen):
         with sweep_progress(quiet=quiet) as watcher:
             evidence.runs = simulated(
-                cells, folder, QUICK if evidence.quick else FULL, seed=evidence.seed + 1,
+                cells, QUICK if evidence.quick else FULL, seed=evidence.seed + 1, folder=folder,
                 jobs=jobs, watcher=watcher, corpora=evidence.corpora,
             )  # fmt: skip
     with waiting("measuring the corpora", quiet=quiet):
