@@ -14,7 +14,7 @@ from typing import Any
 from lachesis.errors import InternalError
 from lachesis.reproduce.cells import Cell
 from lachesis.reproduce.corpora import Corpora, CorporaOnDemand
-from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
+from lachesis.reproduce.execution import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
 from lachesis.reproduce.runs import RunRow, Runs
 from lachesis.results.results_directory import read_stored_results
@@ -44,10 +44,10 @@ class Precision:
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision(
     "15%", 1.0,
-    LoadMeasurement(requests=24_000, turnovers=0.6, extremes=True),
-    Stopping(turnovers=0.35, warm_up_turnovers=0.6, fixed=True),
+    LoadMeasurement(requests=24_000, turnovers=1.2, quick=True),
+    Stopping(turnovers=0.7, warm_up_turnovers=0.6, fixed=True),
     # At this factor loads agree with those of the whole node on average.
-    NodePart(gpus=2, slowest=1.12),
+    NodePart(gpus=1, slowest=1.2),
 )  # fmt: skip
 
 

@@ -1,0 +1,131 @@
+"""Runs the cells of a reproduction: loads by groups of cells, then every policy at them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from lachesis.reproduce.loads import group_loads
+from lachesis.reproduce.quick_loads import growing_strain, quick_group_loads
+from lachesis.simulation import BASELINE, Load, LoadedTrace, NodePart, Replay, Stopping, compare
+from lachesis.sweeps import Cell, CellOutcome, Execute, TraceSource, run_cell
+
+
+@dataclass(frozen=True)
+class LoadMeasurement:
+    """How long a load is measured.
+
+    Attributes:
+        requests: about so many, the settling left out.
+        turnovers: and no more turnovers of the live sessions than these.
+        settling: turnovers before.
+        quick: whether loads are found as in `lachesis.reproduce.quick_loads`.
+    """
+
+    requests: float
+    turnovers: float
+    settling: float = 1.0
+    quick: bool = False
+
+    def stopping(self, sessions: int, requests_per_session: float) -> Stopping:
+        """The length of one measurement."""
+        turnovers = self.requests / (sessions * requests_per_session)
+        return Stopping(
+            turnovers=min(self.turnovers, max(0.25, turnovers)),
+            warm_up_turnovers=self.settling,
+            fixed=True,
+        )
+
+
+def with_common_loads(
+    jobs: int,
+    measurement: LoadMeasurement,
+    stopping: Stopping | None = None,
+    part: NodePart | None = None,
+) -> Execute:
+    """Runs the cells of a sweep at loads that are found for all of them together.
+
+    Args:
+        jobs: threads; they change no result.
+        measurement: of the loads.
+        stopping: when runs end, where not as the specification says.
+        part: of the node, if not all its GPUs are simulated.
+    """
+
+    def execute(
+        shards: Sequence[Sequence[Cell]],
+        traces: Mapping[TraceSource, LoadedTrace],
+        stop: threading.Event,
+    ) -> Generator[CellOutcome, None, None]:
+        cells = [
+            replace(cell, plan=replace(cell.plan, part=part)) for shard in shards for cell in shard
+        ]
+        groups = [list(group) for _, group in groupby(cells, key=_common)]
+
+        def loads(group: list[Cell]) -> dict[str, int]:
+            measure = _measure(group, traces, measurement, stop)
+            if measurement.quick:
+                return quick_group_loads(
+                    group, lambda cell, sessions: growing_strain(measure(cell, sessions), cell)
+                )
+            return group_loads(
+                group,
+                lambda cell, sessions: measure(cell, sessions).strain(cell.plan.settings.slo).value,
+            )
+
+        def run(cell: Cell, sessions: int) -> CellOutcome:
+            plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
+            at_load = replace(cell, plan=plan, load=Load("closed", sessions))
+            outcome = run_cell(at_load, traces[cell.source], stop=stop)
+            # The load is given to the runs, but it is an answer: reports compare splits by it.
+            rows = tuple(row | {"admitted_sessions": sessions} for row in outcome.rows)
+            return replace(outcome, rows=rows)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                # The last first: single-agent traces admit ten times the sessions, so that their
+                # loads take the longest to find, and they are the quickest to read.
+                searching: dict[Future[dict[str, int]], list[Cell]] = {
+                    pool.submit(loads, group): group for group in reversed(groups)
+                }
+                running: list[Future[CellOutcome]] = []
+                for found in as_completed(searching):
+                    sessions = found.result()
+                    running += [
+                        pool.submit(run, cell, sessions[cell.id]) for cell in searching[found]
+                    ]
+                for outcome in as_completed(running):
+                    yield outcome.result()
+            except BaseException:
+                # Python delivers Ctrl-C to the main thread only; the others look at this.
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    return execute
+
+
+def _measure(
+    group: Sequence[Cell],
+    traces: Mapping[TraceSource, LoadedTrace],
+    measurement: LoadMeasurement,
+    stop: threading.Event,
+) -> Callable[[Cell, int], Replay]:
+    loaded = traces[group[0].source]
+    workload = loaded.workload(group[0].load)
+    requests_per_session = workload.requests / workload.sessions
+
+    def measure(cell: Cell, sessions: int) -> Replay:
+        plan = cell.plan.with_stopping(measurement.stopping(sessions, requests_per_session))
+        found = compare(loaded, plan, [BASELINE], Load("closed", sessions), stop=stop)
+        return found.replays[0]
+
+    return measure
+
+
+def _common(cell: Cell) -> tuple[str, str, str]:
+    settings = cell.plan.settings
+    return cell.trace, settings.model.name, settings.slo.name
