@@ -46,8 +46,8 @@ QUICK = Precision(
     "15%", 1.0,
     LoadMeasurement(requests=24_000, turnovers=1.2, quick=True),
     Stopping(turnovers=0.7, warm_up_turnovers=0.6, fixed=True),
-    # At this factor loads agree with those of the whole node on average.
-    NodePart(gpus=1, slowest=1.2),
+    # With these factors loads agree with those of the whole node on average.
+    NodePart(gpus=1, slowest=1.1, slowest_writes=3.3),
 )  # fmt: skip
 
 
