@@ -2,9 +2,10 @@
 
 With a column of ones in X, and P the penalty α on all columns but that one,
 
-    (XᵀX - Xf ᵀXf + P) w = Xᵀy - Xfᵀyf        for rows f of the fold that is left out
+    (Σ XfᵀXf + P) w = Σ Xfᵀyf        summed over the rows of every fold f but the one left out
 
-so that no row is multiplied more than once, however many folds there are. scikit-learn's `Ridge`,
+so that no row is multiplied more than once, however many folds there are, and nothing of a fold
+enters the weights that it is scored by. scikit-learn's `Ridge`,
 which `lachesis.predict.training` fits a predictor with, has no way to share them, and takes longer
 to import than all folds take here; the two agree to 1e-9 (tested).
 """
@@ -12,6 +13,7 @@ to import than all folds take here; the two agree to 1e-9 (tested).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,13 @@ def fold_of_groups(group: Ints, folds: int) -> Ints:
     return fold_of_group[group]
 
 
+class _Sums(NamedTuple):
+    """XᵀX and Xᵀy."""
+
+    squares: Floats
+    products: Floats
+
+
 def ridge_without_each_fold(
     extracted: _engine.SpawnFeatures, target: Floats, fold: Ints, alpha: float, width: int
 ) -> Iterator[tuple[float, Floats]]:
@@ -70,11 +79,11 @@ def ridge_without_each_fold(
             _sums(extracted, target, np.flatnonzero(fold == number), used)
             for number in range(int(fold.max()) + 1)
         ]
-        squares, products = sum(each[0] for each in sums), sum(each[1] for each in sums)
-        for own_squares, own_products in sums:
-            found = np.linalg.solve(
-                squares - own_squares + np.diag(penalty), products - own_products
-            )
+        for number in range(len(sums)):
+            others = sums[:number] + sums[number + 1 :]
+            squares = np.sum([each.squares for each in others], axis=0) + np.diag(penalty)
+            products = np.sum([each.products for each in others], axis=0)
+            found = np.linalg.solve(squares, products)
             weights = np.zeros(width)
             weights[used] = found[:-1]
             yield float(found[-1]), weights
@@ -82,8 +91,8 @@ def ridge_without_each_fold(
 
 def _sums(
     extracted: _engine.SpawnFeatures, target: Floats, rows: Ints, used: NDArray[np.uint32]
-) -> tuple[Floats, Floats]:
-    """XᵀX and Xᵀy over some rows, of the columns that are used and one of ones."""
+) -> _Sums:
+    """Over some rows, of the columns that are used and one of ones."""
     squares, products = np.zeros((len(used) + 1, len(used) + 1)), np.zeros(len(used) + 1)
     for block in np.split(rows, range(_BLOCK_ROWS, len(rows), _BLOCK_ROWS)):
         offsets, indices, values = extracted.take(block.tolist()).csr()
@@ -93,4 +102,4 @@ def _sums(
         matrix[:, -1] = 1.0
         squares += matrix.T @ matrix
         products += matrix.T @ target[block]
-    return squares, products
+    return _Sums(squares, products)
