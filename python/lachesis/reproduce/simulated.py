@@ -44,10 +44,10 @@ class Precision:
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision(
     "15%", 1.0,
-    LoadMeasurement(requests=24_000, turnovers=1.2, quick=True),
+    LoadMeasurement(requests=24_000, turnovers=1.2, settling=0.7, quick=True),
     Stopping(turnovers=0.7, warm_up_turnovers=0.6, fixed=True),
     # With these factors loads agree with those of the whole node on average.
-    NodePart(gpus=1, slowest=1.1, slowest_writes=3.3),
+    NodePart(gpus=1, slowest=1.08, slowest_writes=3.2),
 )  # fmt: skip
 
 
