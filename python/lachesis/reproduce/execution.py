@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
+from lachesis.reproduce.cells import SINGLE_AGENT
 from lachesis.reproduce.loads import group_loads
 from lachesis.reproduce.quick_loads import growing_strain, quick_group_loads
 from lachesis.simulation import BASELINE, Load, LoadedTrace, NodePart, Replay, Stopping, compare
@@ -84,21 +86,33 @@ def with_common_loads(
             rows = tuple(row | {"admitted_sessions": sessions} for row in outcome.rows)
             return replace(outcome, rows=rows)
 
+        # Single-agent traces first: they admit ten times the sessions, so that their loads take the
+        # longest to find, and are the quickest to read.
+        groups.sort(key=lambda group: group[0].trace not in SINGLE_AGENT)
+        to_search = iter(groups)
+        #: What is under way: searches with their groups, and runs with none.
+        waiting: dict[Future[Any], list[Cell] | None] = {}
+
+        def search_next() -> None:
+            if group := next(to_search, None):
+                waiting[pool.submit(loads, group)] = group
+
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                # The last first: single-agent traces admit ten times the sessions, so that their
-                # loads take the longest to find, and they are the quickest to read.
-                searching: dict[Future[dict[str, int]], list[Cell]] = {
-                    pool.submit(loads, group): group for group in reversed(groups)
-                }
-                running: list[Future[CellOutcome]] = []
-                for found in as_completed(searching):
-                    sessions = found.result()
-                    running += [
-                        pool.submit(run, cell, sessions[cell.id]) for cell in searching[found]
-                    ]
-                for outcome in as_completed(running):
-                    yield outcome.result()
+                # A search for each thread; the next one goes behind the runs of the one that ended,
+                # so that there is work while a trace of later groups is being read.
+                for _ in range(jobs):
+                    search_next()
+                while waiting:
+                    for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
+                        group = waiting.pop(ended)
+                        if group is None:
+                            yield ended.result()
+                            continue
+                        sessions = ended.result()
+                        for cell in group:
+                            waiting[pool.submit(run, cell, sessions[cell.id])] = None
+                        search_next()
             except BaseException:
                 # Python delivers Ctrl-C to the main thread only; the others look at this.
                 stop.set()
