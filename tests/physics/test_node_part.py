@@ -29,6 +29,28 @@ def test_the_shared_part_is_priced_at_the_batch_of_the_node(path):
         assert list(longer) == [pytest.approx(1.25 * price, abs=1) for price in full]
 
 
+def test_writes_may_take_longer_than_reads():
+    settings = Settings.choose(memory="2/6")
+    part = NodePart(1, slowest=1.25, slowest_writes=3.0)
+    whole, longer = step_cost(settings), step_cost(settings, part=part)
+    assert longer.flush_ps == pytest.approx(3.0 * whole.flush_ps, abs=2)
+    assert longer.context_ps == pytest.approx(1.25 * whole.context_ps, abs=1)
+    assert longer.local_ps[64] == pytest.approx(1.25 * whole.local_ps[64], abs=1)
+    assert list(longer.shared_ps) == list(step_cost(settings, part=NodePart(1, 1.25)).shared_ps)
+
+
+def test_the_duty_of_landing_is_that_of_one_gpu_however_its_writes_are_priced():
+    trace = open_trace("tau3-retail")
+    stopping = Stopping(turnovers=4.0, warm_up_turnovers=1.0, fixed=True)
+    settings = apply_overrides(Settings.choose(memory="2/6"), ["node.landing=async"])
+    duties = []
+    for part in (None, NodePart(2, slowest=1.1, slowest_writes=3.0)):
+        plan = Plan(settings, stopping=stopping, part=part)
+        comparison = compare(trace, plan, ["hbm-first"], Load.parse("400"))
+        duties.append(run_object(comparison, comparison.replays[0])["landing_duty"])
+    assert duties[1] == pytest.approx(duties[0], rel=0.05)
+
+
 def test_a_part_must_divide_the_node():
     with pytest.raises(InputError, match="must divide the 8 GPUs of the node"):
         Plan(Settings.choose(), part=NodePart(3))

@@ -38,7 +38,7 @@ class PredictorOptions:
         """The kind, once every option holds.
 
         Raises:
-            InputError: the first that does not, or scikit-learn is needed and missing.
+            InputError: the first that does not.
         """
         if not self.traces:
             raise InputError("name at least one trace: a file, a folder or a corpus", field="TRACE")
@@ -118,8 +118,6 @@ def execute_evaluation(
     kind = options.check()
     if predictor is not None and options.kind is not None:
         raise InputError("a trained predictor has a kind: give one of the two", field="--kind")
-    if predictor is None and kind in FITTED:
-        require_scikit_learn()
     asked: Kind | TrainedPredictor = kind if predictor is None else load(predictor)
     latency = load_latency(options.latency)
     command = options.words("evaluate")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.text import Text
@@ -31,6 +31,8 @@ from lachesis.reproduce.comparison import write_json_rows, write_parquet_rows
 from lachesis.results.files import write_text
 from lachesis.results.folders import check_folder, replaced_folder
 
+_TURN_S = 0.0005
+
 
 def execute_reproduce(
     *,
@@ -54,11 +56,11 @@ def execute_reproduce(
         raise InputError("must be at least 1", field="--jobs", value=jobs)
     if output is not None:
         check_folder(output)
-    with _folder(output) as folder:
-        evidence = Evidence(load_latency(), seed, quick=quick)
+    evidence = Evidence(load_latency(), seed, quick=quick)
+    with nullcontext() if output is None else replaced_folder(output) as folder:
         _gather(chosen, evidence, folder, jobs=jobs, quiet=quiet)
         rows = compare(chosen, evidence)
-        if output is not None:
+        if folder is not None:
             with waiting("writing the comparison", quiet=quiet):
                 _write(rows, chosen, evidence, folder)
     if quiet:
@@ -69,35 +71,40 @@ def execute_reproduce(
         screen.print(Text(f"Wrote {output}/comparison.json, .parquet and .md, and the figures."))
 
 
-@contextmanager
-def _folder(output: str | None) -> Iterator[Path]:
-    """Where results go: a folder that takes its place when all is done, or one that goes away."""
-    if output is not None:
-        with replaced_folder(output) as folder:
-            yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="lachesis-") as name:
-        yield Path(name)
-
-
 def _gather(
     chosen: Sequence[Published],
     evidence: Evidence,
-    folder: Path,
+    folder: Path | None,
     *,
     jobs: int | None,
     quiet: bool,
 ) -> None:
     """Measure the corpora, and run what the figures need beside that."""
-    measuring = Background(chosen, evidence)
-    if cells := cells_of(chosen):
-        with sweep_progress(quiet=quiet) as watcher:
-            evidence.runs = simulated(
-                cells, folder, QUICK if evidence.quick else FULL, seed=evidence.seed + 1,
-                jobs=jobs, watcher=watcher, corpora=evidence.corpora,
-            )  # fmt: skip
-    with waiting("measuring the corpora", quiet=quiet):
-        measuring.finish()
+    with _short_turns():
+        measuring = Background(chosen, evidence)
+        if cells := cells_of(chosen):
+            with sweep_progress(quiet=quiet) as watcher:
+                evidence.runs = simulated(
+                    cells, QUICK if evidence.quick else FULL, seed=evidence.seed + 1,
+                    folder=folder, jobs=jobs, watcher=watcher, corpora=evidence.corpora,
+                )  # fmt: skip
+        with waiting("measuring the corpora", quiet=quiet):
+            measuring.finish()
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let Python's threads take turns of half a millisecond instead of five.
+
+    The engine's threads want the interpreter for moments only, to look for Ctrl-C, and would wait
+    for a turn's end each time beside the thread that measures.
+    """
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before_s)
 
 
 def _write(

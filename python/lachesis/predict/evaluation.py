@@ -166,6 +166,7 @@ def evaluate_scores(
     kind: str,
     *,
     rows: Rows | None = None,
+    by_workload: bool = True,
     seed: int = 0,
     replicates: int = REPLICATES,
 ) -> Evaluation:
@@ -176,21 +177,22 @@ def evaluate_scores(
         scores: one a row, the lower the shorter.
         kind: what made them, as it is reported.
         rows: the rows to look at; all by default, at least one.
+        by_workload: whether each workload is looked at on its own too.
         seed: of the bootstrap.
         replicates: of the bootstrap.
     """
     rows = np.arange(len(table)) if rows is None else rows
     lifetime_s, scores = table.lifetime_s[rows], scores[rows]
     session, workload = table.session[rows], table.workload[rows].astype(str)
-    by_workload = {}
-    for name in np.unique(workload).tolist():
+    apart = {}
+    for name in np.unique(workload).tolist() if by_workload else ():
         own = workload == name
-        by_workload[name] = _order(lifetime_s[own], scores[own], session[own], seed, replicates)
+        apart[name] = _order(lifetime_s[own], scores[own], session[own], seed, replicates)
     quarters = _quarters(lifetime_s, scores)
     return Evaluation(
         kind=kind,
         order=_order(lifetime_s, scores, session, seed, replicates),
-        by_workload=by_workload,
+        by_workload=apart,
         top_k={
             fraction: (select(lifetime_s, scores, fraction), select_at_random(len(rows), fraction))
             for fraction in FRACTIONS

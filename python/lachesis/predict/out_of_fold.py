@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from lachesis import _engine
 from lachesis.errors import InputError
+from lachesis.predict.folds import fold_of_groups, ridge_without_each_fold
 from lachesis.predict.predictor import ALPHA, FeatureSettings, Kind, TrainedPredictor
-from lachesis.predict.training import check_alpha, fit, require_scikit_learn, untrained
+from lachesis.predict.training import check_alpha, log_lifetime, untrained
 from lachesis.predict.worker_table import WorkerTable, worker_table
 from lachesis.presets import LatencyPreset
 from lachesis.traces.trace import Trace
@@ -68,7 +69,7 @@ def segment_scores(
 
     Raises:
         InputError: workers of one session only, which no other can teach; a predictor that saw
-            some session of the trace; scikit-learn is needed and missing.
+            some session of the trace.
     """
     table = worker_table(trace, latency=latency, seed=seed)
     scores = np.full(trace.segments.num_rows, np.nan)
@@ -102,15 +103,18 @@ def worker_scores(
     check_alpha(alpha)
     if kind is Kind.LENGTH:
         return untrained(kind).score(table.records)
-    features = FeatureSettings.of(kind)
-    extracted = table.records.extract(features.spec())
+    spec = FeatureSettings.of(kind).spec()
+    extracted = table.records.extract(spec)
     if kind is Kind.ONLINE:
         return _by_session(table, extracted, untrained(kind, alpha).engine)
     scores = np.full(len(table), np.nan)
     folds = fold_of_rows(table, source)
-    for fold in range(int(folds.max()) + 1):
-        taught, asked = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        engine = fit(kind, features, extracted, taught, table, alpha)
+    fits = ridge_without_each_fold(
+        extracted, log_lifetime(table.lifetime_s), folds, alpha, spec.width
+    )
+    for fold, (intercept, weights) in enumerate(fits):
+        asked = np.flatnonzero(folds == fold)
+        engine = _engine.Predictor.linear(spec, intercept, weights)
         scores[asked] = engine.score(extracted.take(asked.tolist()))
     return scores
 
@@ -121,20 +125,13 @@ def fold_of_rows(table: WorkerTable, source: str | None = None) -> Ints:
     Raises:
         InputError: workers of fewer than two different sessions.
     """
-    require_scikit_learn()
-    from sklearn.model_selection import GroupKFold
-
     sessions = len(table.session_digests)
     if sessions < 2:
         raise InputError(
             f"has workers in {sessions} session: a score from other sessions needs at least 2",
             path=source,
         )
-    folds = np.empty(len(table), dtype=np.int64)
-    split = GroupKFold(min(FOLDS, sessions)).split(table.session, groups=table.session)
-    for fold, (_, asked) in enumerate(split):
-        folds[asked] = fold
-    return folds
+    return fold_of_groups(table.session, min(FOLDS, sessions))
 
 
 def refuse_seen(predictor: TrainedPredictor, table: WorkerTable, source: str) -> None:

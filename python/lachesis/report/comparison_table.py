@@ -6,47 +6,53 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from lachesis import __version__
 from lachesis.reproduce.row import Row
 
 QUICK_NOTE = (
-    "Measured at the lower precision of --quick: two of the node's eight GPUs, and runs of half a "
-    "turnover of the sessions, too short to tell their own error, so that figures of runs have no "
-    "interval. Against full precision loads lie within about 8 % (one standard deviation), and "
-    "device-years within 9 % and 3 % low; docs/reproduction.md says more."
+    "Measured at the lower precision of --quick: one of the node's eight GPUs, and runs of less "
+    "than a turnover of the sessions, too short to tell their own error, so that figures of runs "
+    "have no interval. Against full precision loads lie within about 7 % (one standard deviation), "
+    "and device-years within 8 % and 2 % low; docs/reproduction.md says more."
 )
+
+_GAP = "  "
+#: Of the columns behind the names, in characters; the verdict comes last.
+_WIDTHS = (14, 9, 13, 7)
+_NAMES, _NAMES_MIN = 24, 8
+_BESIDE_NAMES = sum(_WIDTHS) + len(_GAP) * (len(_WIDTHS) + 1) + len("missed")
 
 
 def print_comparison(console: Console, rows: Sequence[Row], *, quick: bool = False) -> None:
     """Print every row, grouped by figure and statistic, and how many hold."""
+    names_width = max(_NAMES_MIN, min(_NAMES, console.width - _BESIDE_NAMES))
     for claim, group in groupby(rows, key=lambda row: row.claim):
-        console.print(Text(f"{claim.figure}: {claim.statistic}", style="bold"))
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-        table.add_column(width=24, no_wrap=True, overflow="ellipsis")
-        for width in (14, 9, 13, 7):
-            table.add_column(width=width, justify="right", no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_row(
-            *(Text(word, style="dim") for word in ("", "published", "ours", "95 %", "off", ""))
-        )
+        lines = [Text(f"{claim.figure}: {claim.statistic}", style="bold")]
+        lines.append(_line("", ("published", "ours", "95 %", "off"), names_width, style="dim"))
         for row in group:
-            table.add_row(
-                row.subject,
-                published_text(row),
-                number_text(row.ours),
-                interval_text(row),
-                deviation_text(row),
-                Text("met", style="green") if row.within else Text("missed", style="bold red"),
-            )
-        console.print(table)
+            values = (
+                published_text(row), number_text(row.ours), interval_text(row), deviation_text(row),
+            )  # fmt: skip
+            lines.append(_line(row.subject, values, names_width))
+            lines[-1].append(*("met", "green") if row.within else ("missed", "bold red"))
+        # What is too narrow for a line wraps it, so that no verdict is lost.
+        console.print(Text("\n").join(lines), soft_wrap=True)
         console.print()
     if quick:
         console.print(Text(QUICK_NOTE))
     for sentence in summary(rows):
         console.print(Text(sentence))
+
+
+def _line(name: str, values: Sequence[str], names_width: int, style: str = "") -> Text:
+    """A line of the table up to its last column; a table of rich's own takes ten times as long."""
+    line = Text(name)
+    line.truncate(names_width, overflow="ellipsis", pad=True)
+    for value, width in zip(values, _WIDTHS, strict=True):
+        line.append(f"{_GAP}{value:>{width}}", style)
+    return line.append(_GAP)
 
 
 def summary(rows: Sequence[Row]) -> list[str]:

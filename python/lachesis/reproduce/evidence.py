@@ -108,7 +108,7 @@ class Evidence:
             table = loaded.workers(self.latency, self.seed)
             scores = loaded.predicted_lifetimes(self.latency, self.seed)
             found = evaluate_scores(
-                table, scores, str(Kind.RIDGE), seed=self.seed,
+                table, scores, str(Kind.RIDGE), by_workload=False, seed=self.seed,
                 replicates=self._replicates // _REPLICATES_A_TAU,
             )  # fmt: skip
             self._ranked = RankedWorkers(found, table.lifetime_s, scores)

@@ -17,27 +17,23 @@ there, and approached on its own.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from lachesis.simulation import BASELINE, Load, LoadedTrace, NodePart, Stopping, compare
-from lachesis.sweeps import Cell, CellOutcome, Execute, TraceSource, run_cell
+from lachesis.sweeps import Cell
 
 #: How log strain grows with log sessions where nothing better is known, and within which bounds.
 _SLOPE, _SLOPES = 0.7, (0.4, 1.5)
 #: Strains this near 1 lie on the line; beyond, TTFT may have exploded.
-_NEAR = 0.15
+NEAR = 0.15
 _MOST_MEASURED = 10
 #: How far from the load that was measured, as a logarithm, the common line is believed.
 _BELIEVED = 0.15
 #: The farthest that one measurement sends the next, as a factor.
 _FARTHEST = 3.0
-_FIRST = 512
+FIRST = 512
 
 
 @dataclass(frozen=True)
@@ -49,118 +45,28 @@ class Strained:
     strain: float
 
 
-@dataclass(frozen=True)
-class LoadMeasurement:
-    """How long a load is measured.
-
-    Attributes:
-        requests: about so many, the settling left out.
-        turnovers: and no more turnovers of the live sessions than these.
-        settling: turnovers before.
-        extremes: whether, beside the middle split, only those with the fewest and the most HBF
-            stacks are measured, and the line tells the rest.
-    """
-
-    requests: float
-    turnovers: float
-    settling: float = 1.0
-    extremes: bool = False
-
-    def stopping(self, sessions: int, requests_per_session: float) -> Stopping:
-        """The length of one measurement."""
-        turnovers = self.requests / (sessions * requests_per_session)
-        return Stopping(
-            turnovers=min(self.turnovers, max(0.25, turnovers)),
-            warm_up_turnovers=self.settling,
-            fixed=True,
-        )
-
-
-def with_common_loads(
-    jobs: int,
-    measurement: LoadMeasurement,
-    stopping: Stopping | None = None,
-    part: NodePart | None = None,
-) -> Execute:
-    """Runs the cells of a sweep at loads that are found for all of them together.
-
-    Args:
-        jobs: threads; they change no result.
-        measurement: of the loads.
-        stopping: when runs end, where not as the specification says.
-        part: of the node, if not all its GPUs are simulated.
-    """
-
-    def execute(
-        shards: Sequence[Sequence[Cell]],
-        traces: Mapping[TraceSource, LoadedTrace],
-        stop: threading.Event,
-    ) -> Generator[CellOutcome, None, None]:
-        cells = [
-            replace(cell, plan=replace(cell.plan, part=part)) for shard in shards for cell in shard
-        ]
-        groups = [list(group) for _, group in groupby(cells, key=_common)]
-
-        def loads(group: list[Cell]) -> dict[str, int]:
-            measure = _measure(group, traces, measurement, stop)
-            return group_loads(group, measure, extremes=measurement.extremes)
-
-        def run(cell: Cell, sessions: int) -> CellOutcome:
-            plan = cell.plan if stopping is None else cell.plan.with_stopping(stopping)
-            at_load = replace(cell, plan=plan, load=Load("closed", sessions))
-            outcome = run_cell(at_load, traces[cell.source], stop=stop)
-            # The load is given to the runs, but it is an answer: reports compare splits by it.
-            rows = tuple(row | {"admitted_sessions": sessions} for row in outcome.rows)
-            return replace(outcome, rows=rows)
-
-        with ThreadPoolExecutor(jobs) as pool:
-            try:
-                searching: dict[Future[dict[str, int]], list[Cell]] = {
-                    pool.submit(loads, group): group for group in groups
-                }
-                running: list[Future[CellOutcome]] = []
-                for found in as_completed(searching):
-                    sessions = found.result()
-                    running += [
-                        pool.submit(run, cell, sessions[cell.id]) for cell in searching[found]
-                    ]
-                for outcome in as_completed(running):
-                    yield outcome.result()
-            except BaseException:
-                # Python delivers Ctrl-C to the main thread only; the others look at this.
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    return execute
-
-
-def group_loads(
-    group: Sequence[Cell], measure: Callable[[Cell, int], float], *, extremes: bool = False
-) -> dict[str, int]:
+def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) -> dict[str, int]:
     """The load of each cell, by id.
 
     Args:
         group: cells that differ in the memory split alone.
         measure: the strain of a cell at so many sessions.
-        extremes: as in `LoadMeasurement`.
     """
     middle = group[len(group) // 2]
     strains = approach(lambda sessions: measure(middle, sessions))
     slope = line_slope(strains)
     about = nearest(strains)
     found = [
-        Strained(sessions, _stacks(middle), strain)
+        Strained(sessions, stacks(middle), strain)
         for sessions, strain in strains.items()
-        if abs(math.log(strain)) <= _NEAR or sessions == about
+        if abs(math.log(strain)) <= NEAR or sessions == about
     ]
-    ends = (min(group, key=_stacks), max(group, key=_stacks)) if extremes else group
     found += [
-        Strained(about, _stacks(cell), measure(cell, about)) for cell in ends if cell is not middle
+        Strained(about, stacks(cell), measure(cell, about)) for cell in group if cell is not middle
     ]
 
     def load(cell: Cell) -> int:
-        sessions = admitted(found, _stacks(cell), slope)
+        sessions = admitted(found, stacks(cell), slope)
         if abs(math.log(sessions / about)) <= _BELIEVED:
             return sessions
         own = approach(lambda sessions: measure(cell, sessions), sessions)
@@ -170,7 +76,7 @@ def group_loads(
     return {cell.id: load(cell) for cell in group}
 
 
-def approach(measure: Callable[[int], float], first: int = _FIRST) -> dict[int, float]:
+def approach(measure: Callable[[int], float], first: int = FIRST) -> dict[int, float]:
     """Strains by sessions at the loads that lead to the answer, the last of them near it.
 
     Example:
@@ -181,7 +87,7 @@ def approach(measure: Callable[[int], float], first: int = _FIRST) -> dict[int, 
     sessions = first
     while len(strains) < _MOST_MEASURED and sessions not in strains:
         strains[sessions] = measure(sessions)
-        if len(strains) > 1 and abs(math.log(strains[sessions])) <= _NEAR / 3:
+        if len(strains) > 1 and abs(math.log(strains[sessions])) <= NEAR / 3:
             break
         sessions = _next(strains)
     return strains
@@ -208,7 +114,7 @@ def line_slope(strains: Mapping[int, float]) -> float:
     return min(_SLOPES[1], max(_SLOPES[0], found))
 
 
-def admitted(found: Sequence[Strained], stacks: int, slope: float) -> int:
+def admitted(found: Sequence[Strained], hbf_stacks: int, slope: float) -> int:
     """Sessions at which the line through all measurements has strain 1 for so many HBF stacks.
 
     Example:
@@ -223,12 +129,12 @@ def admitted(found: Sequence[Strained], stacks: int, slope: float) -> int:
     rise = float(((flush - mean) * level).sum()) / spread if spread > 0.0 else 0.0
     # More stacks never make a step longer.
     rise = max(0.0, rise)
-    here = float(level.mean()) + rise * (1.0 / stacks - mean)
+    here = float(level.mean()) + rise * (1.0 / hbf_stacks - mean)
     return max(1, math.floor(math.exp(-here / slope)))
 
 
-def _next(strains: Mapping[int, float]) -> int:
-    """The next load to measure: between what passes and what fails, or beyond what is known."""
+def between(strains: Mapping[int, float]) -> int | None:
+    """The next load to measure between what passes and what fails; None without both."""
     passing = [sessions for sessions, strain in strains.items() if strain <= 1.0]
     failing = [sessions for sessions, strain in strains.items() if strain > 1.0]
     low, high = max(passing, default=0), min(failing, default=0)
@@ -237,35 +143,20 @@ def _next(strains: Mapping[int, float]) -> int:
         # Where TTFT explodes there is nothing to interpolate.
         if strains[high] < 1.5:
             share = -math.log(strains[low]) / math.log(strains[high] / strains[low])
-        between: float = low * (high / low) ** min(0.9, max(0.1, share))
-        return round(between)
+        inside: float = low * (high / low) ** min(0.9, max(0.1, share))
+        return round(inside)
+    return None
+
+
+def _next(strains: Mapping[int, float]) -> int:
+    """The next load to measure: between what passes and what fails, or beyond what is known."""
+    if (inside := between(strains)) is not None:
+        return inside
     known = nearest(strains)
     factor = math.exp(-math.log(strains[known]) / line_slope(strains))
     return max(1, round(known * min(_FARTHEST, max(1.0 / _FARTHEST, factor))))
 
 
-def _measure(
-    group: Sequence[Cell],
-    traces: Mapping[TraceSource, LoadedTrace],
-    measurement: LoadMeasurement,
-    stop: threading.Event,
-) -> Callable[[Cell, int], float]:
-    loaded = traces[group[0].source]
-    workload = loaded.workload(group[0].load)
-    requests_per_session = workload.requests / workload.sessions
-
-    def measure(cell: Cell, sessions: int) -> float:
-        plan = cell.plan.with_stopping(measurement.stopping(sessions, requests_per_session))
-        found = compare(loaded, plan, [BASELINE], Load("closed", sessions), stop=stop)
-        return found.replays[0].strain(plan.settings.slo).value
-
-    return measure
-
-
-def _stacks(cell: Cell) -> int:
+def stacks(cell: Cell) -> int:
+    """HBF stacks of a cell's GPUs."""
     return cell.plan.settings.memory.hbf_stacks
-
-
-def _common(cell: Cell) -> tuple[str, str, str]:
-    settings = cell.plan.settings
-    return cell.trace, settings.model.name, settings.slo.name

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -11,13 +13,13 @@ from typing import Any
 
 from lachesis.errors import InternalError
 from lachesis.reproduce.cells import Cell
-from lachesis.reproduce.corpora import Corpora
-from lachesis.reproduce.loads import LoadMeasurement, with_common_loads
+from lachesis.reproduce.corpora import Corpora, CorporaOnDemand
+from lachesis.reproduce.execution import LoadMeasurement, with_common_loads
 from lachesis.reproduce.published_evaluation import evaluation
-from lachesis.reproduce.runs import Runs
+from lachesis.reproduce.runs import RunRow, Runs
 from lachesis.results.results_directory import read_stored_results
 from lachesis.simulation import NodePart, Stopping
-from lachesis.sweeps import Specification, SweepWatcher, sweep
+from lachesis.sweeps import Execute, Specification, SweepWatcher, expand, sweep
 
 
 @dataclass(frozen=True)
@@ -42,30 +44,31 @@ class Precision:
 FULL = Precision("3%", 4.0, LoadMeasurement(requests=100_000, turnovers=4.0))
 QUICK = Precision(
     "15%", 1.0,
-    LoadMeasurement(requests=24_000, turnovers=0.6, extremes=True),
-    Stopping(turnovers=0.35, warm_up_turnovers=0.6, fixed=True),
-    # At this factor loads agree with those of the whole node on average.
-    NodePart(gpus=2, slowest=1.12),
+    LoadMeasurement(requests=24_000, turnovers=1.2, settling=0.7, quick=True),
+    Stopping(turnovers=0.7, warm_up_turnovers=0.6, fixed=True),
+    # With these factors loads agree with those of the whole node on average.
+    NodePart(gpus=1, slowest=1.08, slowest_writes=3.2),
 )  # fmt: skip
 
 
 def simulated(
     cells: Sequence[Cell],
-    folder: Path,
     precision: Precision,
     *,
     seed: int,
+    folder: Path | None = None,
     jobs: int | None = None,
     watcher: SweepWatcher | None = None,
     corpora: Corpora | None = None,
 ) -> Runs:
-    """Run every cell under its policies and leave a directory of results.
+    """Run every cell under its policies.
 
     Args:
         cells: which; each once.
-        folder: made if it is not there; empty.
         precision: of runs and searches.
         seed: of the replays.
+        folder: where to leave a directory of results; made if it is not there; empty. Without one
+            nothing is written, and corpora are read while others are replayed.
         jobs: threads; as many as there are cores if None. They change no result.
         watcher: hears about progress.
         corpora: those that the caller has loaded.
@@ -75,18 +78,43 @@ def simulated(
         KeyboardInterrupt: Ctrl-C.
     """
     threads = jobs or len(os.sched_getaffinity(0))
+    asked = Specification.parse(specification(cells, precision, seed=seed), source="reproduction")
+    execute = with_common_loads(threads, precision.load, precision.stopping, precision.part)
+    corpora = corpora or Corpora()
+    watcher = watcher or SweepWatcher()
+    if folder is None:
+        return Runs(_rows(asked, execute, watcher, corpora))
     outcome = sweep(
-        Specification.parse(specification(cells, precision, seed=seed), source="reproduction"),
-        folder,
-        with_common_loads(threads, precision.load, precision.stopping, precision.part),
+        asked, folder, execute,
         workers=f"{threads} threads, loads found by groups of cells",
-        watcher=watcher,
-        read=(corpora or Corpora()).read,
-    )
+        watcher=watcher, read=corpora.read,
+    )  # fmt: skip
     for entry in outcome.manifest.cells:
-        if wrong := {**entry.failures, **entry.infeasible}:
-            raise InternalError(f"{entry.trace} {entry.memory}: {next(iter(wrong.values()))}")
+        _refuse_faults(f"{entry.trace} {entry.memory}", entry.failures, entry.infeasible)
     return Runs(read_stored_results(folder).measured.to_pylist())
+
+
+def _rows(
+    asked: Specification, execute: Execute, watcher: SweepWatcher, corpora: Corpora
+) -> list[RunRow]:
+    """The rows that a directory of results would hold."""
+    cells = {cell.id: cell for cell in expand(asked)}
+    watcher.planned(len(cells), sum(len(cell.policies) for cell in cells.values()), 0)
+    traces = CorporaOnDemand(corpora, frozenset(cell.source for cell in cells.values()))
+    rows: dict[str, Sequence[RunRow]] = {}
+    with closing(execute([list(cells.values())], traces, threading.Event())) as outcomes:
+        for outcome in outcomes:
+            cell = cells[outcome.cell]
+            _refuse_faults(str(cell.trace), outcome.failures, outcome.infeasible)
+            rows[outcome.cell] = outcome.rows
+            watcher.cell_ended(cell, outcome)
+    return [row for cell in cells for row in rows[cell]]
+
+
+def _refuse_faults(where: str, *faults: Mapping[str, str]) -> None:
+    for fault in faults:
+        for policy, reason in fault.items():
+            raise InternalError(f"{where}, {policy}: {reason}")
 
 
 def specification(cells: Sequence[Cell], precision: Precision, *, seed: int) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def run_object(comparison: Comparison, replay: Replay) -> dict[str, Any]:
         "reclaimed_bytes": window["reclaimed_blocks"] * capacity.block_bytes,
         "hbm_occupancy_mean": _share(occupancy["hbm"], blocks["hbm"]),
         "hbf_occupancy_mean": _share(occupancy["hbf"], blocks["hbf"]),
-        "landing_duty": measured["landing_duty"],
+        "landing_duty": measured["landing_duty"] / plan.longer_writes,
         "hbf_bytes_per_gpu": capacity.hbf_bytes,
         "hbf_write_bytes_per_s_per_gpu": flash_rate,
         "hbf_refresh_bytes_per_s_per_gpu": wear.refresh_bytes_per_s,

@@ -17,7 +17,8 @@ def notes_on(comparison: Comparison, replay: Replay) -> list[str]:
         notes.append("the gain over hbm-first compares lifetimes at different loads")
     plan = comparison.plan
     if plan.gpus_stood_for > 1:
-        notes.append(f"{plan.gpus} of the node's {plan.settings.node.gpus} GPUs were simulated")
+        were = "was" if plan.gpus == 1 else "were"
+        notes.append(f"{plan.gpus} of the node's {plan.settings.node.gpus} GPUs {were} simulated")
     notes += _beside_serving(comparison)
     refreshed = comparison.plan.settings.flash.refresh_hours > 0.0
     if not replay.policy.writes_flash:

@@ -80,7 +80,7 @@ class LoadedTrace:
         """The trace's workers on the reference clock; see `lachesis.predict.worker_table`."""
 
         def read() -> WorkerTable:
-            # Only ranking needs the reference clock and scikit-learn.
+            # Only ranking needs the reference clock.
             from lachesis.predict import worker_table
 
             return worker_table(self.trace, latency=latency, seed=seed)

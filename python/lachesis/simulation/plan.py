@@ -167,6 +167,18 @@ class Plan:
         """
         return self.settings.node.gpus // self.gpus
 
+    @property
+    def longer_writes(self) -> float:
+        """How much longer a write to flash is priced than one GPU of the node takes for it.
+
+        Example:
+            >>> Plan(Settings.choose()).longer_writes
+            1.0
+        """
+        if self.part is None:
+            return 1.0
+        return self.part.slowest_writes or self.part.slowest
+
     def with_stopping(self, stopping: Stopping) -> Plan:
         """The same plan with another end."""
         return replace(self, stopping=stopping)

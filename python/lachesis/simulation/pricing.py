@@ -20,10 +20,13 @@ class NodePart:
         gpus: how many are simulated; a divisor of the node's.
         slowest: how much longer the slowest of all GPUs takes for its own part of a step than the
             slowest of these.
+        slowest_writes: the same for its writes to flash, which are few and large (a prompt at a
+            time) where reads are many; as `slowest` if None.
     """
 
     gpus: int
     slowest: float = 1.0
+    slowest_writes: float | None = None
 
 
 def step_cost(
@@ -54,13 +57,18 @@ def step_cost(
 def _price(
     settings: Settings, step_time_s: float | None, part: NodePart | None
 ) -> _engine.StepCost:
-    if part is not None:
-        whole = _price(settings, step_time_s, None)
-        return whole.of_a_part(settings.node.gpus // part.gpus, part.slowest)
     slots = settings.hardware.max_sequences
     if step_time_s is not None:
-        return _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)
-    return _engine.price(model_shape(settings.model, settings), gpu_rates(settings), slots)
+        whole = _engine.StepCost.constant(step_time_s, slots, settings.node.gpus)
+    else:
+        rates = gpu_rates(settings)
+        if part is not None and part.slowest_writes is not None:
+            # A write is priced as 1 over this rate, and becomes `slowest` times as dear below.
+            rates["hbf_write"] *= part.slowest / part.slowest_writes
+        whole = _engine.price(model_shape(settings.model, settings), rates, slots)
+    if part is None:
+        return whole
+    return whole.of_a_part(settings.node.gpus // part.gpus, part.slowest)
 
 
 def stored_bytes_per_token(settings: Settings) -> float:

@@ -1,6 +1,7 @@
 """Loads that are found for all memory splits of a group together."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,17 +10,13 @@ from lachesis.predict.out_of_fold import segment_scores
 from lachesis.presets import load_latency
 from lachesis.reproduce.cells import Cell
 from lachesis.reproduce.corpora import Corpora
-from lachesis.reproduce.loads import (
-    LoadMeasurement,
-    Strained,
-    admitted,
-    approach,
-    group_loads,
-    line_slope,
-    with_common_loads,
-)
-from lachesis.reproduce.simulated import QUICK, specification
+from lachesis.reproduce.execution import LoadMeasurement, with_common_loads
+from lachesis.reproduce.loads import Strained, admitted, approach, group_loads, line_slope
+from lachesis.reproduce.quick_loads import growing_strain, quick_group_loads, seek
+from lachesis.reproduce.runs import Runs
+from lachesis.reproduce.simulated import QUICK, simulated, specification
 from lachesis.results.results_directory import read_stored_results
+from lachesis.simulation import Replay
 from lachesis.sweeps import Specification, TraceSource, expand, sweep
 from lachesis.traces import open_trace
 
@@ -57,29 +54,53 @@ def test_each_split_beside_the_middle_is_measured_once():
     assert 2 <= asked.count("3/5") <= 4
 
 
-def test_the_ends_tell_the_splits_between():
+def test_under_quick_the_ends_tell_the_splits_between():
     cells, asked = group(), []
 
     def measure(cell, sessions):
         asked.append(str(cell.plan.settings.memory))
         return strain(cell, sessions)
 
-    loads = group_loads(cells, measure, extremes=True)
+    loads = quick_group_loads(cells, measure)
     assert {"4/4", "8/8*"} <= set(asked) <= {"3/5", "4/4", "8/8*"}
-    assert loads == pytest.approx(group_loads(cells, strain), abs=1)
+    assert loads == pytest.approx(group_loads(cells, strain), rel=0.02)
 
 
-@pytest.mark.parametrize("extremes", [False, True])
-def test_splits_far_from_the_line_are_approached_on_their_own(extremes):
-    def bent(cell, sessions):
-        # What is flushed grows with the load, so that no one line holds for all splits.
-        stacks = cell.plan.settings.memory.hbf_stacks
-        return (0.2 + 0.8 * (sessions / 600) ** 0.7) * (1 + 9 * (sessions / 900) ** 2 / stacks)
+def bent(cell, sessions):
+    """What is flushed grows with the load, so that no one line holds for all splits."""
+    stacks = cell.plan.settings.memory.hbf_stacks
+    return (0.2 + 0.8 * (sessions / 600) ** 0.7) * (1 + 9 * (sessions / 900) ** 2 / stacks)
 
-    loads = group_loads(group(), bent, extremes=extremes)
+
+@pytest.mark.parametrize(("find", "near"), [(group_loads, 0.05), (quick_group_loads, 0.1)])
+def test_splits_far_from_the_line_are_approached_on_their_own(find, near):
+    loads = find(group(), bent)
     for cell in group():
-        assert bent(cell, loads[cell.id]) == pytest.approx(1.0, abs=0.05)
+        assert bent(cell, loads[cell.id]) == pytest.approx(1.0, abs=near)
     assert max(loads.values()) > 1.1 * min(loads.values())
+
+
+@pytest.mark.parametrize("limit", [3, 40, 700, 6_000, 30_000])
+@pytest.mark.parametrize("power", [0.7, 1.0, 2.0])
+def test_under_quick_a_load_near_the_answer_is_found_from_far_away(limit, power):
+    strains = seek(lambda sessions: (sessions / limit) ** power)
+    assert min(abs(math.log(value)) for value in strains.values()) <= 0.15 or limit == 3
+    assert len(strains) <= 6
+
+
+def test_growing_strain_counts_ttft_from_that_of_an_idle_node():
+    (cell, *_) = group()
+    slo, idle_s = cell.plan.settings.slo, cell.plan.settings.latency.ttft_ref_s
+
+    def at(ttft_s, tpot_s):
+        replay = Replay(None, None, {"ttft_p99_s": ttft_s, "tpot_p99_s": tpot_s}, 0.0)
+        return growing_strain(replay, cell)
+
+    assert at(idle_s, 0.1 * slo.tpot_p99_s) == pytest.approx(0.1)
+    assert at(slo.ttft_p99_s, 0.1 * slo.tpot_p99_s) == pytest.approx(1.0)
+    assert at((idle_s + slo.ttft_p99_s) / 2, 0.1 * slo.tpot_p99_s) == pytest.approx(0.5)
+    assert at(idle_s, 1.2 * slo.tpot_p99_s) == pytest.approx(1.2)
+    assert at(None, None) == math.inf
 
 
 def test_noise_of_one_split_is_pooled_over_all():
@@ -153,6 +174,17 @@ def test_runs_are_made_at_the_loads_that_were_found_whatever_the_threads(tmp_pat
         assert row["admitted_sessions"] == row["load_sessions"]
         if row["policy"] == "hbm-first":
             assert 0.7 < row["tpot_p99_s"] / row["slo_tpot_p99_s"] < 1.3
+
+
+def test_the_rows_are_the_same_with_a_directory_and_without(tmp_path):
+    cells = [Cell("tau3", "llama-4-maverick", memory, "tight") for memory in ("1/7", "4/4")]
+    precision = replace(QUICK, load=replace(QUICK.load, requests=2_000, turnovers=0.2))
+    written = simulated(cells, precision, seed=1, folder=tmp_path / "runs", jobs=1)
+    held = simulated(cells, precision, seed=1, jobs=2)
+    assert isinstance(held, Runs)
+    assert len(held.rows) == len(written.rows) == 4
+    for one, other in zip(held.rows, written.rows, strict=True):
+        assert dict(one) == dict(other)
 
 
 def test_the_specification_names_every_cell_with_the_settings_of_the_reproduction():
