@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
 from lachesis.results.files import replaced, write_text
+from lachesis.traces.parquet import read_parquet
 
 MANIFEST_SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -173,12 +174,7 @@ def read_table(path: Path) -> pa.Table:
         InputError: it is missing, cut off or damaged.
     """
     _check_regular(path)
-    try:
-        with path.open("rb") as file:
-            return pq.read_table(file, page_checksum_verification=True, partitioning=None)
-    except (OSError, pa.ArrowException) as fault:
-        said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
-        raise InputError(f"cannot be read: {said}", path=path) from fault
+    return read_parquet(path, checksums=True)
 
 
 def read_shards(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lachesis.errors import InputError
+from lachesis.traces.parquet import read_parquet
 from lachesis.traces.schema import SCHEMA_VERSION, TABLES
 
 MANIFEST: Final = "trace.json"
@@ -144,13 +145,7 @@ def load_tables(place: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]
     tables: dict[str, pa.Table] = {}
     for name, schema in TABLES.items():
         file = place / f"{name}.parquet"
-        try:
-            with file.open("rb") as opened:
-                # `pq.read_table` would go through Arrow's datasets, which take long to import.
-                table = pq.ParquetFile(opened).read()
-        except (OSError, pa.ArrowException) as fault:
-            said = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
-            raise InputError(f"cannot be read: {said}", path=file) from fault
+        table = read_parquet(file)
         found = table.schema.remove_metadata()
         if not found.equals(schema):
             raise InputError(schema_difference(found, schema), path=file)
