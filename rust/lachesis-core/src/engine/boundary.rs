@@ -2,7 +2,7 @@
 
 use crate::boundary::BoundaryKind;
 use crate::engine::ready::later;
-use crate::engine::{Engine, TurnEnd};
+use crate::engine::{Engine, Finished, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
 use crate::journal::{Instant, SegmentEvent};
@@ -21,20 +21,20 @@ impl Engine<'_> {
         }
         let mut finished = std::mem::take(&mut self.finished);
         if finished.len() > 1 {
-            finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
+            finished.sort_unstable_by_key(|Finished { who, .. }| (self.instances.get(who.instance).draw, who.request));
         }
-        for &who in &finished {
-            self.end_request(who)?;
+        for &ended in &finished {
+            self.end_request(ended)?;
         }
-        for &who in &finished {
+        for &Finished { who, .. } in &finished {
             self.close_after(who);
         }
         if self.config.turn_end == TurnEnd::LastOutput {
-            for &who in &finished {
+            for &Finished { who, .. } in &finished {
                 self.write_carried(who)?;
             }
         }
-        for &who in &finished {
+        for &Finished { who, .. } in &finished {
             let instance = self.instances.get(who.instance);
             // The last requests of a session may end at the same instant.
             if instance.live && instance.requests_left == 0 {
@@ -47,7 +47,7 @@ impl Engine<'_> {
     }
 
     /// Phase 2: metrics, unpinning, timers of the successors.
-    fn end_request(&mut self, who: Waiting) -> Result<()> {
+    fn end_request(&mut self, Finished { who, times }: Finished) -> Result<()> {
         let request = self.request(who);
         let instance = self.instances.get_mut(who.instance);
         let draw = instance.draw;
@@ -57,10 +57,13 @@ impl Engine<'_> {
             draw,
             request: who.request,
             ready: state.ready,
-            admitted: state.admitted,
-            first_token: state.first_token,
+            admitted: times.admitted,
+            first_token: times.first_token,
             end: self.now,
         };
+        if state.preempted {
+            self.preempted.remove(&(who.instance, who.request));
+        }
         self.recorder.request_ended(times, request.output_tokens);
         self.tell_end(who);
         self.tell_request(SegmentEvent::End, who);

@@ -124,7 +124,7 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn new_tokens(&self, who: Waiting, used: Use) -> u32 {
         let instance = self.instances.get(who.instance);
-        if instance.requests[index(who.request)].written() {
+        if instance.requests[index(who.request)].written {
             return 0;
         }
         let id = instance.segments[index(used.segment)].id;
