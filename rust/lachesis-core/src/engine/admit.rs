@@ -69,11 +69,11 @@ impl Engine<'_> {
     pub(super) fn too_large(&self, gpu: u16, who: Waiting) -> Error {
         let instance = self.instances.get(who.instance);
         let request = self.request(who);
-        let emits = request.output_tokens - self.came_before(who).generated;
+        let emits = request.output_tokens() - self.came_before(who).generated;
         let mut needed = Need::default();
         for used in self.workload.uses_of(request) {
             let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
-            let output = if used.segment == request.output_segment { emits } else { 0 };
+            let output = if used.segment == request.output_segment() { emits } else { 0 };
             let tokens = segment.tokens + self.new_tokens(who, *used) + output;
             needed[segment.target()] += u64::from(tokens.div_ceil(self.config.block_tokens));
         }
@@ -97,8 +97,8 @@ impl Engine<'_> {
     fn start(&mut self, gpu: u16, who: Waiting) -> Result<()> {
         let request = self.request(who);
         let Preempted { generated, mut times } = self.came_before(who);
-        let emits = request.output_tokens - generated;
-        let is_output_named = request.input_uses == request.uses.1 - request.uses.0;
+        let emits = request.output_tokens() - generated;
+        let is_output_named = request.is_output_named();
         // What it generated before a preemption is read as well; as part of its input, or apart from it.
         let mut context = if is_output_named { 0 } else { u64::from(generated) };
         let mut by_tier = [0; 2];
@@ -119,7 +119,7 @@ impl Engine<'_> {
                 let used = self.workload.uses_of(request)[place];
                 self.tell_segment(SegmentEvent::Write, who.instance, used.segment, 0);
             }
-            if place < index(request.input_uses) {
+            if is_output_named || place + 1 < suffix.len() {
                 context += u64::from(self.placement.memory.segment(id).tokens);
             }
             if self.config.cost.tier_reads.is_some() {
@@ -139,7 +139,7 @@ impl Engine<'_> {
         self.tell_phase(who, Phase::Decode, self.now);
         let slot = self.scheduler.start(gpu, who, self.step, context, times);
         let admission = self.scheduler.running(slot).admission;
-        let segment = self.instances.get(who.instance).segments[index(request.output_segment)].id;
+        let segment = self.instances.get(who.instance).segments[index(request.output_segment())].id;
         self.placement.join(slot, segment, admission, self.step);
         self.first_steps.push((slot, admission));
         let end = self.step + u64::from(emits);

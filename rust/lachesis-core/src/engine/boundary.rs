@@ -21,7 +21,9 @@ impl Engine<'_> {
         }
         let mut finished = std::mem::take(&mut self.finished);
         if finished.len() > 1 {
-            finished.sort_unstable_by_key(|Finished { who, .. }| (self.instances.get(who.instance).draw, who.request));
+            finished.sort_unstable_by_key(|Finished { who, .. }| {
+                (self.instances.get(who.instance).draw, who.request)
+            });
         }
         for &ended in &finished {
             self.end_request(ended)?;
@@ -64,7 +66,7 @@ impl Engine<'_> {
         if state.preempted {
             self.preempted.remove(&(who.instance, who.request));
         }
-        self.recorder.request_ended(times, request.output_tokens);
+        self.recorder.request_ended(times, request.output_tokens());
         self.tell_end(who);
         self.tell_request(SegmentEvent::End, who);
         let instance = self.instances.get_mut(who.instance);
@@ -88,7 +90,7 @@ impl Engine<'_> {
     }
 
     /// The delay of an edge: recorded, or drawn for this session's draw.
-    fn delay(&self, who: Waiting, draw: u64, edge: &Successor, request: &Request) -> Picos {
+    fn delay(&self, who: Waiting, draw: u64, edge: &Successor, request: Request<'_>) -> Picos {
         let (seed, delays) = (self.config.seed, &self.config.delays);
         match (edge.delay.recorded(), edge.kind) {
             (Some(delay), _) => delay,

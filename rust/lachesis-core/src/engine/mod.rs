@@ -142,7 +142,7 @@ impl<'w> Engine<'w> {
 
     /// What the workload says of a request of a live session.
     #[inline]
-    fn request(&self, who: Waiting) -> &'w Request {
+    fn request(&self, who: Waiting) -> Request<'w> {
         let workload: &'w Workload = self.workload;
         workload.request(self.instances.get(who.instance).first_request + who.request)
     }

@@ -87,8 +87,8 @@ impl Engine<'_> {
     /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
     fn become_ready(&mut self, who: Waiting, time: Picos) -> Result<()> {
         let request = self.request(who);
-        if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
-            self.close_turn(who, request.user_predecessor);
+        if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor() != NONE {
+            self.close_turn(who, request.user_predecessor());
         }
         self.instances.get_mut(who.instance).requests[index(who.request)].ready = time;
         let mut to_write = 0_u64;
@@ -134,7 +134,7 @@ impl Engine<'_> {
 
     /// Whether it is this request whose first write of the segment may be carried.
     fn is_carried(&self, who: Waiting, segment: u32) -> bool {
-        let turn = self.request(who).user_predecessor;
+        let turn = self.request(who).user_predecessor();
         let of_turn = Waiting { request: turn, ..who };
         turn != NONE
             && self
