@@ -41,10 +41,7 @@ impl Engine<'_> {
             self.pending_timers[usize::from(gpu)] -= 1;
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
-                TimerKind::Ready => {
-                    self.fetch_next_ready();
-                    self.become_ready(who, timer.time)?;
-                }
+                TimerKind::Ready => self.become_ready(who, timer.time)?,
                 TimerKind::PrefillEnd => {
                     self.scheduler.enqueue(gpu, timer.time, timer.draw, who);
                     self.tell_phase(who, Phase::Waiting, timer.time);
