@@ -1,6 +1,6 @@
 //! Admission: the head of each queue waits for a slot and for the blocks of its suffix.
 
-use crate::engine::{Engine, Landing};
+use crate::engine::{Engine, Finished, Landing, Preempted};
 use crate::error::{Error, Result};
 use crate::event::{StepEvent, StepEventKind};
 use crate::hw::WindowKind;
@@ -29,9 +29,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn emits(&self, who: Waiting) -> u32 {
-        let state = &self.instances.get(who.instance).requests[index(who.request)];
-        self.request(who).output_tokens - state.generated
+    /// How far a request came before.
+    fn came_before(&self, who: Waiting) -> Preempted {
+        let was_preempted = self.instances.get(who.instance).requests[index(who.request)].preempted;
+        let entry = was_preempted.then(|| self.preempted.get(&(who.instance, who.request))).flatten();
+        entry.copied().unwrap_or_default()
     }
 
     /// Whether the head can be admitted; what it writes is left in `suffix`.
@@ -67,10 +69,11 @@ impl Engine<'_> {
     pub(super) fn too_large(&self, gpu: u16, who: Waiting) -> Error {
         let instance = self.instances.get(who.instance);
         let request = self.request(who);
+        let emits = request.output_tokens() - self.came_before(who).generated;
         let mut needed = Need::default();
         for used in self.workload.uses_of(request) {
             let segment = self.placement.memory.segment(instance.segments[index(used.segment)].id);
-            let output = if used.segment == request.output_segment { self.emits(who) } else { 0 };
+            let output = if used.segment == request.output_segment() { emits } else { 0 };
             let tokens = segment.tokens + self.new_tokens(who, *used) + output;
             needed[segment.target()] += u64::from(tokens.div_ceil(self.config.block_tokens));
         }
@@ -93,10 +96,11 @@ impl Engine<'_> {
     /// Writes a request's suffix, as `can_admit` left it, and starts its decode; a request without output ends at once.
     fn start(&mut self, gpu: u16, who: Waiting) -> Result<()> {
         let request = self.request(who);
-        let emits = self.emits(who);
-        let is_output_named = request.input_uses == request.uses.1 - request.uses.0;
+        let Preempted { generated, mut times } = self.came_before(who);
+        let emits = request.output_tokens() - generated;
+        let is_output_named = request.is_output_named();
         // What it generated before a preemption is read as well; as part of its input, or apart from it.
-        let mut context = if is_output_named { 0 } else { u64::from(request.output_tokens - emits) };
+        let mut context = if is_output_named { 0 } else { u64::from(generated) };
         let mut by_tier = [0; 2];
         let suffix = std::mem::take(&mut self.suffix);
         for (place, &(id, new)) in suffix.iter().enumerate() {
@@ -115,7 +119,7 @@ impl Engine<'_> {
                 let used = self.workload.uses_of(request)[place];
                 self.tell_segment(SegmentEvent::Write, who.instance, used.segment, 0);
             }
-            if place < index(request.input_uses) {
+            if is_output_named || place + 1 < suffix.len() {
                 context += u64::from(self.placement.memory.segment(id).tokens);
             }
             if self.config.cost.tier_reads.is_some() {
@@ -125,17 +129,17 @@ impl Engine<'_> {
         }
         self.suffix = suffix;
         let state = &mut self.instances.get_mut(who.instance).requests[index(who.request)];
-        if !state.written() {
-            state.admitted = self.now;
+        if !std::mem::replace(&mut state.written, true) {
+            times.admitted = self.now;
         }
         if emits == 0 {
-            self.finished.push(who);
+            self.finished.push(Finished { who, times });
             return self.finish();
         }
         self.tell_phase(who, Phase::Decode, self.now);
-        let slot = self.scheduler.start(gpu, who, self.step, context);
+        let slot = self.scheduler.start(gpu, who, self.step, context, times);
         let admission = self.scheduler.running(slot).admission;
-        let segment = self.instances.get(who.instance).segments[index(request.output_segment)].id;
+        let segment = self.instances.get(who.instance).segments[index(request.output_segment())].id;
         self.placement.join(slot, segment, admission, self.step);
         self.first_steps.push((slot, admission));
         let end = self.step + u64::from(emits);

@@ -2,7 +2,7 @@
 
 use crate::boundary::BoundaryKind;
 use crate::engine::ready::later;
-use crate::engine::{Engine, TurnEnd};
+use crate::engine::{Engine, Finished, TurnEnd};
 use crate::error::Result;
 use crate::event::TimerKind;
 use crate::journal::{Instant, SegmentEvent};
@@ -21,20 +21,22 @@ impl Engine<'_> {
         }
         let mut finished = std::mem::take(&mut self.finished);
         if finished.len() > 1 {
-            finished.sort_unstable_by_key(|who| (self.instances.get(who.instance).draw, who.request));
+            finished.sort_unstable_by_key(|Finished { who, .. }| {
+                (self.instances.get(who.instance).draw, who.request)
+            });
         }
-        for &who in &finished {
-            self.end_request(who)?;
+        for &ended in &finished {
+            self.end_request(ended)?;
         }
-        for &who in &finished {
+        for &Finished { who, .. } in &finished {
             self.close_after(who);
         }
         if self.config.turn_end == TurnEnd::LastOutput {
-            for &who in &finished {
+            for &Finished { who, .. } in &finished {
                 self.write_carried(who)?;
             }
         }
-        for &who in &finished {
+        for &Finished { who, .. } in &finished {
             let instance = self.instances.get(who.instance);
             // The last requests of a session may end at the same instant.
             if instance.live && instance.requests_left == 0 {
@@ -47,7 +49,7 @@ impl Engine<'_> {
     }
 
     /// Phase 2: metrics, unpinning, timers of the successors.
-    fn end_request(&mut self, who: Waiting) -> Result<()> {
+    fn end_request(&mut self, Finished { who, times }: Finished) -> Result<()> {
         let request = self.request(who);
         let instance = self.instances.get_mut(who.instance);
         let draw = instance.draw;
@@ -57,11 +59,14 @@ impl Engine<'_> {
             draw,
             request: who.request,
             ready: state.ready,
-            admitted: state.admitted,
-            first_token: state.first_token,
+            admitted: times.admitted,
+            first_token: times.first_token,
             end: self.now,
         };
-        self.recorder.request_ended(times, request.output_tokens);
+        if state.preempted {
+            self.preempted.remove(&(who.instance, who.request));
+        }
+        self.recorder.request_ended(times, request.output_tokens());
         self.tell_end(who);
         self.tell_request(SegmentEvent::End, who);
         let instance = self.instances.get_mut(who.instance);
@@ -85,7 +90,7 @@ impl Engine<'_> {
     }
 
     /// The delay of an edge: recorded, or drawn for this session's draw.
-    fn delay(&self, who: Waiting, draw: u64, edge: &Successor, request: &Request) -> Picos {
+    fn delay(&self, who: Waiting, draw: u64, edge: &Successor, request: Request<'_>) -> Picos {
         let (seed, delays) = (self.config.seed, &self.config.delays);
         match (edge.delay.recorded(), edge.kind) {
             (Some(delay), _) => delay,

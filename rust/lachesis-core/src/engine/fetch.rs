@@ -26,13 +26,6 @@ impl Engine<'_> {
         }
     }
 
-    /// What a request that becomes ready next will read and write.
-    pub(super) fn fetch_next_ready(&self) {
-        if let Some((instance, request)) = self.timers.next_ready() {
-            self.fetch_request(Waiting { instance, request });
-        }
-    }
-
     /// A request's own rows, and those of the segments that it uses.
     fn fetch_request(&self, who: Waiting) {
         let instance = self.instances.get(who.instance);

@@ -14,6 +14,8 @@ mod watch_segments;
 pub use config::{Config, Delays, Landing, ToolLatency, TurnEnd};
 pub use run::{Outcome, Progress};
 
+use std::collections::BTreeMap;
+
 use crate::error::Result;
 use crate::event::{StepEvent, StepWheel, Timers};
 use crate::hw::GpuLoad;
@@ -22,9 +24,24 @@ use crate::kv::SegmentId;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::result::{Recorder, Timeline};
-use crate::scheduler::{Arrivals, Instances, Load, Scheduler, Waiting};
+use crate::scheduler::{Arrivals, Instances, Load, Scheduler, Times, Waiting};
 use crate::units::Picos;
 use crate::workload::{Request, SegmentSpec, Workload};
+
+/// A request that ends at this instant.
+#[derive(Debug, Clone, Copy)]
+struct Finished {
+    who: Waiting,
+    times: Times,
+}
+
+/// How far a request came before it was preempted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Preempted {
+    /// Tokens.
+    generated: u32,
+    times: Times,
+}
 
 /// One run over one workload.
 #[derive(Debug)]
@@ -54,7 +71,9 @@ pub struct Engine<'w> {
     /// Requests whose first step is the next one: slot and admission.
     first_steps: Vec<(u32, u64)>,
     due: Vec<StepEvent>,
-    finished: Vec<Waiting>,
+    finished: Vec<Finished>,
+    /// How far requests came that were preempted and have not ended, by instance and number.
+    preempted: BTreeMap<(u32, u32), Preempted>,
     /// Blocks were taken from somebody after this instant's admissions: the next boundary may admit more.
     made_room: bool,
     /// Segments that may close after one request.
@@ -102,6 +121,7 @@ impl<'w> Engine<'w> {
             first_steps: Vec::new(),
             due: Vec::new(),
             finished: Vec::new(),
+            preempted: BTreeMap::new(),
             made_room: false,
             candidates: Vec::new(),
             suffix: Vec::new(),
@@ -122,7 +142,7 @@ impl<'w> Engine<'w> {
 
     /// What the workload says of a request of a live session.
     #[inline]
-    fn request(&self, who: Waiting) -> &'w Request {
+    fn request(&self, who: Waiting) -> Request<'w> {
         let workload: &'w Workload = self.workload;
         workload.request(self.instances.get(who.instance).first_request + who.request)
     }

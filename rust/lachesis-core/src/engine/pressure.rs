@@ -7,7 +7,7 @@ use crate::event::TimerKind;
 use crate::journal::{Instant, Phase, SegmentEvent};
 use crate::kv::SegmentId;
 use crate::placement::Starved;
-use crate::scheduler::Waiting;
+use crate::scheduler::{Running, Waiting};
 use crate::units::{index, narrow};
 
 impl Engine<'_> {
@@ -33,10 +33,12 @@ impl Engine<'_> {
     /// A running request gives its place and its own blocks up, and is queued again after a prefill.
     fn preempt(&mut self, slot: u32) -> Result<()> {
         let generated = self.stop_running(slot);
-        let who = self.scheduler.running(slot).who;
+        let Running { who, times, .. } = *self.scheduler.running(slot);
         let request = self.request(who);
-        let instance = self.instances.get_mut(who.instance);
-        instance.requests[index(who.request)].generated += generated;
+        self.instances.get_mut(who.instance).requests[index(who.request)].preempted = true;
+        let came = self.preempted.entry((who.instance, who.request)).or_default();
+        came.generated += generated;
+        came.times = times;
         for used in self.workload.uses_of(request) {
             let id = self.instances.get(who.instance).segments[index(used.segment)].id;
             let segment = self.placement.memory.segment(id);

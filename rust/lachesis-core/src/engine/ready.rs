@@ -41,10 +41,7 @@ impl Engine<'_> {
             self.pending_timers[usize::from(gpu)] -= 1;
             let who = Waiting { instance: timer.instance, request: timer.request };
             match timer.kind {
-                TimerKind::Ready => {
-                    self.fetch_next_ready();
-                    self.become_ready(who, timer.time)?;
-                }
+                TimerKind::Ready => self.become_ready(who, timer.time)?,
                 TimerKind::PrefillEnd => {
                     self.scheduler.enqueue(gpu, timer.time, timer.draw, who);
                     self.tell_phase(who, Phase::Waiting, timer.time);
@@ -87,8 +84,8 @@ impl Engine<'_> {
     /// A request becomes ready: it pins what it uses, and goes to its prefill if there is anything to write.
     fn become_ready(&mut self, who: Waiting, time: Picos) -> Result<()> {
         let request = self.request(who);
-        if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor != NONE {
-            self.close_turn(who, request.user_predecessor);
+        if self.config.turn_end == TurnEnd::NextMessage && request.user_predecessor() != NONE {
+            self.close_turn(who, request.user_predecessor());
         }
         self.instances.get_mut(who.instance).requests[index(who.request)].ready = time;
         let mut to_write = 0_u64;
@@ -124,7 +121,7 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn new_tokens(&self, who: Waiting, used: Use) -> u32 {
         let instance = self.instances.get(who.instance);
-        if instance.requests[index(who.request)].written() {
+        if instance.requests[index(who.request)].written {
             return 0;
         }
         let id = instance.segments[index(used.segment)].id;
@@ -134,7 +131,7 @@ impl Engine<'_> {
 
     /// Whether it is this request whose first write of the segment may be carried.
     fn is_carried(&self, who: Waiting, segment: u32) -> bool {
-        let turn = self.request(who).user_predecessor;
+        let turn = self.request(who).user_predecessor();
         let of_turn = Waiting { request: turn, ..who };
         turn != NONE
             && self

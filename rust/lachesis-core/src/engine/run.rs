@@ -58,7 +58,9 @@ impl Engine<'_> {
         self.fire(0)?;
         loop {
             self.begin_step_boundary()?;
-            self.observe_time();
+            if self.timeline.is_some() {
+                self.observe_time();
+            }
             if self.journal.is_some() {
                 self.hand_over()?;
             }
@@ -99,6 +101,7 @@ impl Engine<'_> {
     }
 
     /// Takes a row of the timeline where one is due.
+    #[cold]
     fn observe_time(&mut self) {
         let Some(mut timeline) = self.timeline.take() else { return };
         if timeline.is_due(self.now) {

@@ -1,11 +1,11 @@
 //! The decode step: its price, and any number of steps at once where nothing can happen in between.
 
-use crate::engine::{Config, Engine, Landing};
+use crate::engine::{Config, Engine, Finished, Landing};
 use crate::error::{Error, Result};
 use crate::event::StepEventKind;
 use crate::hw::WindowKind;
 use crate::placement::Waits;
-use crate::units::{NEVER, PerTier, Picos, Tier, index};
+use crate::units::{NEVER, PerTier, Picos, Tier};
 
 /// What the next steps cost: the i-th (from 0) costs `first + growth·i`, for `steps` steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,13 +131,9 @@ impl Engine<'_> {
             }
         }
         for (slot, admission) in self.first_steps.drain(..) {
-            let running = self.scheduler.running(slot);
-            if running.admission == admission {
-                let state =
-                    &mut self.instances.get_mut(running.who.instance).requests[index(running.who.request)];
-                if state.first_token == 0 {
-                    state.first_token = self.first_step_end;
-                }
+            let running = self.scheduler.running_mut(slot);
+            if running.admission == admission && running.times.first_token == 0 {
+                running.times.first_token = self.first_step_end;
             }
         }
         let mut due = std::mem::take(&mut self.due);
@@ -152,7 +148,7 @@ impl Engine<'_> {
         for event in due.drain(..).filter(|event| event.kind == StepEventKind::End) {
             let running = self.scheduler.running(event.slot);
             if running.admission == event.admission {
-                self.finished.push(running.who);
+                self.finished.push(Finished { who: running.who, times: running.times });
                 self.stop_running(event.slot);
             }
         }

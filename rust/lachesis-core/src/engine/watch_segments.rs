@@ -38,8 +38,7 @@ impl Engine<'_> {
 
     #[cold]
     fn request_is_told(&mut self, what: SegmentEvent, who: Waiting) {
-        let session = index(self.instances.get(who.instance).session);
-        let output = self.workload.requests_of(session)[index(who.request)].output_segment;
+        let output = self.request(who).output_segment();
         self.segment_is_told(what, who.instance, output, who.request);
     }
 

@@ -82,13 +82,6 @@ impl Timers {
         }
     }
 
-    /// Instance and request of the next timer whose delay varies.
-    #[must_use]
-    #[inline]
-    pub fn next_ready(&self) -> Option<(u32, u32)> {
-        self.delays.first().map(|timer| (timer.instance, timer.request))
-    }
-
     /// Takes the next timer if its time is `until` or earlier.
     #[inline]
     pub fn take_until(&mut self, until: Picos) -> Option<Timer> {

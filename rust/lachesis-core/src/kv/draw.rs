@@ -42,11 +42,9 @@ impl Memory {
         }
         held[(segment.class(), run.tier)] -= u64::from(run.blocks);
         in_flight[run.tier] += run.blocks;
-        let mut taken = PerTier([0; 2]);
-        taken[run.tier] = run.blocks;
         list.blocks[run.tier] -= u64::from(run.blocks);
         self.reclaimed += u64::from(run.blocks);
-        if segment.lose(taken, self.block_tokens) {
+        if segment.lose(run, self.block_tokens) {
             emptied(list, segments, extents, id);
         }
         Some(run.tier)
@@ -123,6 +121,7 @@ impl Memory {
             debug_assert!(!segment.whole, "Invariant: what returns all at once is never listed");
             let mut stack = segment.stack;
             let mut taken = PerTier([0; 2]);
+            let mut is_empty = false;
             while needed > 0 && serves {
                 let Some(top) = stack.top() else { break };
                 serves = *falls_back || top.tier == target;
@@ -130,6 +129,7 @@ impl Memory {
                     let run = extents.take(&mut stack, top, needed);
                     taken[run.tier] += run.blocks;
                     needed -= run.blocks;
+                    is_empty = segment.lose(run, *block_tokens);
                     if let Some(book) = book {
                         book.popped(gpu, id, segment.class(), run);
                     }
@@ -145,7 +145,7 @@ impl Memory {
             }
             self.reclaimed += u64::from(taken[target]) + u64::from(taken[target.other()]);
             self.fallbacks += u64::from(taken[target.other()]);
-            if segment.lose(taken, *block_tokens) {
+            if is_empty {
                 emptied(list, segments, extents, id);
             }
         }

@@ -13,13 +13,21 @@ use crate::units::{PerTier, Tier};
 const SLACK: usize = 4096;
 
 /// The queue, and how many blocks could be had from the whole list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ReclaimList {
+    /// The least recent segment, as long as it is known: most often it has been asked for before. `NONE` where it must be looked for.
+    head: SegmentId,
     /// Segment and the number of its listing; stale if the segment has been taken out since.
     queue: VecDeque<(SegmentId, u32)>,
     listed: usize,
     /// Blocks of each tier held by segments of the list.
     pub(super) blocks: PerTier<u64>,
+}
+
+impl Default for ReclaimList {
+    fn default() -> Self {
+        Self { head: SegmentId::NONE, queue: VecDeque::new(), listed: 0, blocks: PerTier([0, 0]) }
+    }
 }
 
 fn is_current(table: &[Segment], (id, listing): (SegmentId, u32)) -> bool {
@@ -29,14 +37,22 @@ fn is_current(table: &[Segment], (id, listing): (SegmentId, u32)) -> bool {
 
 impl ReclaimList {
     /// The least recent segment.
+    #[inline]
     pub(super) fn head(&mut self, table: &[Segment]) -> Option<SegmentId> {
+        if self.head == SegmentId::NONE {
+            self.find_head(table);
+        }
+        Some(self.head).filter(|&head| head != SegmentId::NONE)
+    }
+
+    fn find_head(&mut self, table: &[Segment]) {
         while let Some(&entry) = self.queue.front() {
             if is_current(table, entry) {
-                return Some(entry.0);
+                self.head = entry.0;
+                return;
             }
             self.queue.pop_front();
         }
-        None
     }
 
     /// Reads ahead what will be asked of the segments that come soon.
@@ -71,6 +87,9 @@ impl ReclaimList {
         let segment = &mut table[id.index()];
         debug_assert!(segment.in_reclaim_list, "Invariant: only listed segments are removed");
         segment.in_reclaim_list = false;
+        if self.head == id {
+            self.head = SegmentId::NONE;
+        }
         for tier in Tier::ALL {
             self.blocks[tier] -= u64::from(segment.blocks[tier]);
         }

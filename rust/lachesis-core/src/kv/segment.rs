@@ -89,12 +89,10 @@ impl Segment {
         }
     }
 
-    /// Blocks have been reclaimed from it, and what lay in them must be written again. Returns whether it has none left.
+    /// A run of blocks has been reclaimed from it, and what lay in them must be written again. Returns whether it has none left.
     #[inline]
-    pub(super) fn lose(&mut self, taken: PerTier<u32>, block_tokens: u32) -> bool {
-        for tier in Tier::ALL {
-            self.blocks[tier] -= taken[tier];
-        }
+    pub(super) fn lose(&mut self, run: Extent, block_tokens: u32) -> bool {
+        self.blocks[run.tier] -= run.blocks;
         let held = self.held();
         if held == 0 {
             self.resident = 0;

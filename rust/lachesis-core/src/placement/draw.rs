@@ -39,43 +39,40 @@ impl Placement {
         let first = self.appends.first_cohort(gpu, step, 0);
         let [of_hbm, of_hbf] = [first, first + 1].map(|cohort| self.appends.cohorts[index(cohort)].size);
         let members = PerTier([of_hbm, of_hbf]);
-        let all = members[Tier::Hbm] + members[Tier::Hbf];
-        if all == 0 {
+        if members.0 == [0, 0] {
             return Ok(());
         }
-        let free = self.memory.gpus[usize::from(gpu)].free;
-        if free.0 == [0, 0] && self.memory.falls_back {
-            // A full memory: whatever is drawn is reclaimed, most often from one run.
-            if let Some(tier) = self.memory.reclaim_in_flight(gpu, all) {
-                self.memory.fallbacks += u64::from(members[tier.other()]);
-                self.end_uniform_round(gpu, first, tier, step);
-                self.end_uniform_round(gpu, first + 1, tier, step);
-                return Ok(());
-            }
+        let Some(tiers) = self.draw_uniformly(gpu, members) else {
             return self.draw_in_runs(gpu, first, step);
+        };
+        for target in Tier::ALL {
+            self.end_uniform_round(gpu, first + target as u32, tiers[target], step);
         }
-        // Where one list can serve everybody, only the other's targets can be split, and the order between the cohorts does not matter.
-        for ample in [Tier::Hbf, Tier::Hbm] {
-            let scarce = ample.other();
-            let own = free[scarce].min(members[scarce]);
-            let is_whole = own == members[scarce] || (own == 0 && self.memory.falls_back);
-            if free[ample] >= all && is_whole {
-                let served = PerTier(if ample == Tier::Hbf { [own, all - own] } else { [all - own, own] });
-                self.take_free(gpu, served);
-                self.memory.fallbacks += u64::from(members[scarce] - own);
-                self.end_uniform_round(gpu, first + ample as u32, ample, step);
-                let tier = if own == 0 { ample } else { scarce };
-                self.end_uniform_round(gpu, first + scarce as u32, tier, step);
-                return Ok(());
-            }
-        }
-        if members[Tier::Hbm] <= free[Tier::Hbm] && members[Tier::Hbf] <= free[Tier::Hbf] {
+        Ok(())
+    }
+
+    /// Draws a round in which one tier serves all members of a target, if it is such a round; returns the tiers by target.
+    #[inline]
+    fn draw_uniformly(&mut self, gpu: u16, members: PerTier<u32>) -> Option<PerTier<Tier>> {
+        let free = self.memory.gpus[usize::from(gpu)].free;
+        if Tier::ALL.into_iter().all(|tier| members[tier] <= free[tier]) {
             self.take_free(gpu, members);
-            self.end_uniform_round(gpu, first, Tier::Hbm, step);
-            self.end_uniform_round(gpu, first + 1, Tier::Hbf, step);
-            return Ok(());
+            return Some(PerTier(Tier::ALL));
         }
-        self.draw_in_runs(gpu, first, step)
+        if !self.memory.falls_back {
+            return None;
+        }
+        // Where a list is empty, the other one serves everybody. In a full memory what is drawn is reclaimed, most often from one run.
+        let all = members[Tier::Hbm] + members[Tier::Hbf];
+        let tier = if free.0 == [0, 0] {
+            self.memory.reclaim_in_flight(gpu, all)?
+        } else {
+            let tier = Tier::ALL.into_iter().find(|&tier| free[tier] >= all && free[tier.other()] == 0)?;
+            self.memory.take_in_flight(gpu, tier, all);
+            tier
+        };
+        self.memory.fallbacks += u64::from(members[tier.other()]);
+        Some(PerTier([tier; 2]))
     }
 
     /// Draws a round that one list or run alone does not serve.

@@ -4,22 +4,17 @@ use crate::units::Picos;
 
 const SUB_BITS: u32 = 9;
 const SUB: u64 = 1 << SUB_BITS;
-/// Times below this (about a nanosecond) share the first bins exactly.
-const BINS: usize = (64 - SUB_BITS as usize) << SUB_BITS;
+/// Bins of a factor of two; times below 2⁹ ps share the first such bins exactly.
+const OCTAVE: usize = 1 << SUB_BITS;
 
-/// Counts by bin: the first 2⁹ values exactly, then 2⁹ bins a factor of two.
-#[derive(Debug, Clone)]
+/// Counts by bin: the first 2⁹ values exactly, then 2⁹ bins a factor of two. Only the factors of two that times have come from take memory.
+#[derive(Debug, Clone, Default)]
 pub struct Histogram {
+    /// Whole octaves.
     bins: Vec<u32>,
+    /// Which bin is the first of them.
+    first: usize,
     count: u64,
-    lowest: usize,
-    highest: usize,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { bins: vec![0; BINS], count: 0, lowest: BINS, highest: 0 }
-    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a bin is below 64·2⁹")]
@@ -44,11 +39,32 @@ fn floor_of(bin: usize) -> u64 {
 impl Histogram {
     /// Counts a time; negative ones do not occur.
     pub fn add(&mut self, time: Picos) {
-        let bin = bin_of(time.max(0).cast_unsigned()).min(BINS - 1);
-        self.bins[bin] += 1;
+        *self.bin(bin_of(time.max(0).cast_unsigned())) += 1;
         self.count += 1;
-        self.lowest = self.lowest.min(bin);
-        self.highest = self.highest.max(bin);
+    }
+
+    /// The count of a bin.
+    #[inline]
+    fn bin(&mut self, bin: usize) -> &mut u32 {
+        // A bin before the first lies beyond the last one, too.
+        if bin.wrapping_sub(self.first) >= self.bins.len() {
+            self.reach(bin);
+        }
+        &mut self.bins[bin - self.first]
+    }
+
+    /// Takes memory for the octave of a bin, and those between it and the others.
+    #[cold]
+    fn reach(&mut self, bin: usize) {
+        let octave = bin - bin % OCTAVE;
+        if self.bins.is_empty() {
+            self.first = octave;
+        }
+        let before = self.first.saturating_sub(octave);
+        self.bins.splice(..0, std::iter::repeat_n(0, before));
+        self.first -= before;
+        let end = octave + OCTAVE - self.first;
+        self.bins.resize(self.bins.len().max(end), 0);
     }
 
     /// How many times were counted.
@@ -59,17 +75,10 @@ impl Histogram {
 
     /// Adds another histogram's counts and empties it.
     pub fn absorb(&mut self, other: &mut Self) {
-        if other.count > 0 {
-            for bin in other.lowest..=other.highest {
-                self.bins[bin] += std::mem::take(&mut other.bins[bin]);
-            }
-            self.lowest = self.lowest.min(other.lowest);
-            self.highest = self.highest.max(other.highest);
-            self.count += other.count;
+        for (place, count) in other.bins.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            *self.bin(other.first + place) += std::mem::take(count);
         }
-        other.count = 0;
-        other.lowest = BINS;
-        other.highest = 0;
+        self.count += std::mem::take(&mut other.count);
     }
 
     /// The smallest time that at least a share `p` of the counted ones do not exceed, as the middle of its bin; `None` if
@@ -81,8 +90,8 @@ impl Histogram {
         }
         let rank = (self.count * numerator).div_ceil(denominator).max(1);
         let mut seen = 0;
-        for bin in self.lowest..=self.highest {
-            seen += u64::from(self.bins[bin]);
+        for (bin, &count) in (self.first..).zip(&self.bins) {
+            seen += u64::from(count);
             if seen >= rank {
                 return Some(floor_of(bin).midpoint(floor_of(bin + 1)).cast_signed());
             }
@@ -93,13 +102,8 @@ impl Histogram {
     /// Non-empty bins: smallest value and count.
     #[must_use]
     pub fn nonzero(&self) -> Vec<(Picos, u32)> {
-        if self.count == 0 {
-            return Vec::new();
-        }
-        (self.lowest..=self.highest)
-            .filter(|&bin| self.bins[bin] > 0)
-            .map(|bin| (floor_of(bin).cast_signed(), self.bins[bin]))
-            .collect()
+        let bins = (self.first..).zip(&self.bins).filter(|&(_, &count)| count > 0);
+        bins.map(|(bin, &count)| (floor_of(bin).cast_signed(), count)).collect()
     }
 }
 
@@ -123,6 +127,25 @@ mod tests {
                 let found = histogram.quantile(numerator, 100).unwrap();
                 prop_assert!((found - exact).abs() <= exact / 512 + 1, "{} against {}", found, exact);
             }
+        }
+
+        /// Counts are those of a plain list of bins, in whatever order times come, and whatever is added together.
+        #[test]
+        fn counts_are_kept_in_any_order(
+            times in prop::collection::vec((0_i64..=i64::MAX, 0_u32..63, any::<bool>()), 1..100),
+        ) {
+            let mut histograms = [Histogram::default(), Histogram::default()];
+            let mut plain = std::collections::BTreeMap::new();
+            for (time, shift, which) in times {
+                histograms[usize::from(which)].add(time >> shift);
+                *plain.entry(bin_of((time >> shift).cast_unsigned())).or_insert(0) += 1;
+            }
+            let [mut all, mut other] = histograms;
+            all.absorb(&mut other);
+            let expected: Vec<_> = plain.iter().map(|(&bin, &count)| (floor_of(bin).cast_signed(), count)).collect();
+            prop_assert_eq!(all.nonzero(), expected);
+            prop_assert_eq!(all.count(), u64::from(plain.values().sum::<u32>()));
+            prop_assert_eq!((other.count(), other.nonzero()), (0, vec![]));
         }
 
         #[test]

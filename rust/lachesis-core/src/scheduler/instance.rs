@@ -5,30 +5,17 @@ use crate::kv::SegmentId;
 use crate::units::{Picos, index, narrow};
 use crate::workload::Workload;
 
-/// A request's state.
+/// A request's state. Of live sessions' requests most have yet to run, so that this holds what all of them need, and no more.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestState {
-    /// Predecessors that have not ended.
-    pub waits_for: u32,
-    /// Tokens generated before preemptions.
-    pub generated: u32,
     /// When it became, or at the earliest becomes, ready.
     pub ready: Picos,
-    /// When it was first admitted: its new tokens are in their segments since; `NOT_ADMITTED` before.
-    pub admitted: Picos,
-    /// When its first token was emitted; 0 before.
-    pub first_token: Picos,
-}
-
-/// Before a request's first admission.
-pub(super) const NOT_ADMITTED: Picos = -1;
-
-impl RequestState {
-    /// Whether it was admitted once, so that its new tokens are in their segments.
-    #[must_use]
-    pub const fn written(&self) -> bool {
-        self.admitted != NOT_ADMITTED
-    }
+    /// Predecessors that have not ended.
+    pub waits_for: u32,
+    /// It was admitted once: its new tokens are in their segments.
+    pub written: bool,
+    /// It was preempted once: the engine knows how far it came.
+    pub preempted: bool,
 }
 
 /// A segment's state.
@@ -101,11 +88,10 @@ impl Instances {
         instance.requests_left = narrow(predecessors.len());
         instance.requests.clear();
         instance.requests.extend(predecessors.iter().map(|&waits_for| RequestState {
-            waits_for,
-            generated: 0,
             ready: 0,
-            admitted: NOT_ADMITTED,
-            first_token: 0,
+            waits_for,
+            written: false,
+            preempted: false,
         }));
         instance.segments.clear();
         instance.segments.extend(workload.segments_of(index(session)).iter().map(|segment| SegmentState {

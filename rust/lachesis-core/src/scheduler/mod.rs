@@ -6,4 +6,4 @@ mod running;
 
 pub use arrivals::{Arrivals, Load};
 pub use instance::{Instance, Instances, RequestState, SegmentState};
-pub use running::{NO_SLOT, Running, Scheduler, Waiting};
+pub use running::{NO_SLOT, Running, Scheduler, Times, Waiting};

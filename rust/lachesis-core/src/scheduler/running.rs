@@ -16,8 +16,18 @@ pub struct Waiting {
     pub request: u32,
 }
 
-/// A running request.
+/// What is measured of a request before it ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    /// When it was first admitted.
+    pub admitted: Picos,
+    /// When its first token was emitted; 0 before.
+    pub first_token: Picos,
+}
+
+/// A running request, on one cache line.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub struct Running {
     /// Which request.
     pub who: Waiting,
@@ -31,6 +41,8 @@ pub struct Running {
     pub start_step: u64,
     /// Tokens of its input, what it generated before a preemption included.
     pub context: u64,
+    /// So far.
+    pub times: Times,
     older: u32,
     newer: u32,
 }
@@ -140,7 +152,7 @@ impl Scheduler {
     }
 
     /// Gives a request a slot; returns it.
-    pub fn start(&mut self, gpu: u16, who: Waiting, step: u64, context: u64) -> u32 {
+    pub fn start(&mut self, gpu: u16, who: Waiting, step: u64, context: u64, times: Times) -> u32 {
         self.admissions += 1;
         let queue = &mut self.gpus[usize::from(gpu)];
         let running = Running {
@@ -150,6 +162,7 @@ impl Scheduler {
             admission: self.admissions,
             start_step: step,
             context,
+            times,
             older: queue.newest,
             newer: NO_SLOT,
         };

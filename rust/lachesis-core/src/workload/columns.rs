@@ -3,7 +3,8 @@
 use crate::boundary::BoundaryKind;
 use crate::error::{Error, Result};
 use crate::units::{NEVER, Picos, SegmentClass, index, narrow, seconds_to_picos};
-use crate::workload::{NONE, Request, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds};
+use crate::workload::request::{Output, Row};
+use crate::workload::{NONE, SegmentSpec, Session, Successor, Use, Workload, delay_from_seconds};
 
 /// What a request waits for after a predecessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +126,16 @@ pub(super) fn build(c: &Columns) -> Result<Workload> {
     for session in 0..c.session_start_s.len() {
         build_session(c, session, &mut workload)?;
     }
+    workload.requests.push(Row {
+        uses: narrow(workload.uses.len()),
+        successors: narrow(workload.successors.len()),
+        tools: narrow(workload.tools.len()),
+        closes: narrow(workload.closes.len()),
+        carries: narrow(workload.carries.len()),
+        output_segment: NONE,
+        output: Output::new(0, true),
+        user_predecessor: NONE,
+    });
     Ok(workload)
 }
 
@@ -142,12 +153,12 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
     // Where a segment's use by the request at hand lies in the column of uses; of an earlier request if it lies before the request's first.
     let mut places = vec![NO_PLACE; workload.segments.len() - first_segment];
     let mut written_before = vec![false; workload.segments.len() - first_segment];
-    let mut built: Vec<Request> = Vec::with_capacity(rows.len());
+    let mut built: Vec<Row> = Vec::with_capacity(rows.len());
     for (number, row) in rows.clone().enumerate() {
         let user_predecessor = add_edges(c, session, number, row, &mut lists)?;
         let segments = &workload.segments[first_segment..];
         let first_use = workload.uses.len();
-        let input_uses = add_uses(c, session, number, row, &mut places, &mut workload.uses)?;
+        let is_output_named = add_uses(c, session, number, row, &mut places, &mut workload.uses)?;
         for used in &workload.uses[first_use..] {
             let place = index(used.segment);
             let is_first_write = used.written > 0 && !std::mem::replace(&mut written_before[place], true);
@@ -159,20 +170,19 @@ fn build_session(c: &Columns, session: usize, workload: &mut Workload) -> Result
             }
         }
         workload.predecessors.push(narrow(range(&c.edge_offsets, row).len()));
-        let tools = range(&c.tool_offsets, row);
-        workload.tools.extend_from_slice(&c.tool_class[tools.clone()]);
-        built.push(Request {
-            uses: pair(first_use, workload.uses.len()),
-            input_uses,
-            successors: (0, 0),
-            tools: pair(tools.start, tools.end),
-            closes: (0, 0),
-            carries: (0, 0),
+        let output_tokens = tokens(c.output_tokens[row])
+            .ok_or_else(|| bad(session, "output_tokens", number, c.output_tokens[row], TOKENS_RULE))?;
+        built.push(Row {
+            uses: narrow(first_use),
+            successors: 0,
+            tools: narrow(workload.tools.len()),
+            closes: 0,
+            carries: 0,
             output_segment: u32::try_from(c.output_segment[row]).unwrap_or(NONE),
-            output_tokens: tokens(c.output_tokens[row])
-                .ok_or_else(|| bad(session, "output_tokens", number, c.output_tokens[row], TOKENS_RULE))?,
+            output: Output::new(output_tokens, is_output_named),
             user_predecessor,
         });
+        workload.tools.extend_from_slice(&c.tool_class[range(&c.tool_offsets, row)]);
     }
     for (number, segment) in workload.segments[first_segment..].iter().enumerate() {
         if segment.closed_by != BoundaryKind::SessionEnd {
@@ -217,11 +227,11 @@ impl Lists {
     }
 
     /// Appends the lists to the workload's columns and tells the requests where.
-    fn lay_out(&mut self, requests: &mut [Request], workload: &mut Workload) {
-        fn append<T>(column: &mut Vec<T>, list: &mut Vec<T>) -> (u32, u32) {
+    fn lay_out(&mut self, requests: &mut [Row], workload: &mut Workload) {
+        fn append<T>(column: &mut Vec<T>, list: &mut Vec<T>) -> u32 {
             let from = column.len();
             column.append(list);
-            pair(from, column.len())
+            narrow(from)
         }
         for (number, request) in requests.iter_mut().enumerate() {
             request.successors = append(&mut workload.successors, &mut self.successors[number]);
@@ -308,7 +318,7 @@ fn build_segment(
 }
 
 /// Adds a request's uses: its input's, merged by segment in context order, and its output's segment if the input does not name it;
-/// returns how many the input names.
+/// returns whether it does.
 fn add_uses(
     c: &Columns,
     session: usize,
@@ -316,9 +326,9 @@ fn add_uses(
     row: usize,
     places: &mut [usize],
     uses: &mut Vec<Use>,
-) -> Result<u32> {
+) -> Result<bool> {
     let first = uses.len();
-    let mut of_input = 0;
+    let mut is_output_named = false;
     let output = c.output_segment[row];
     let named = range(&c.use_offsets, row).map(|place| (c.use_segment[place], c.use_written[place], true));
     for (segment, written, is_input) in named.chain([(output, 0, false)]) {
@@ -336,11 +346,11 @@ fn add_uses(
                 .checked_add(written)
                 .filter(|&sum| sum < 1 << 31)
                 .ok_or_else(|| bad(session, "written tokens of request", number, written, TOKENS_RULE))?;
+            is_output_named |= !is_input;
         } else {
             *place = uses.len();
             uses.push(Use { segment, written });
-            of_input += u32::from(is_input);
         }
     }
-    Ok(of_input)
+    Ok(is_output_named)
 }

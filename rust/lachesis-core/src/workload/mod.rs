@@ -1,14 +1,17 @@
 //! The workload: the sessions that are replayed, as columns. Validated once, here, so that the engine can trust it.
 
 mod columns;
+mod request;
 mod validate;
 
 pub use columns::{Columns, EdgeKind};
+pub use request::Request;
 
 use crate::boundary::BoundaryKind;
 use crate::error::Result;
 use crate::rng::{Stream, shuffle};
 use crate::units::{NEVER, Picos, SegmentClass, index, narrow, picos_to_seconds, seconds_to_picos, to_f64};
+use request::Row;
 
 /// No request, segment or prompt key.
 pub const NONE: u32 = u32::MAX;
@@ -48,30 +51,6 @@ pub struct Use {
     pub written: u32,
 }
 
-/// One request, on one cache line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(align(64))]
-pub struct Request {
-    /// Where its uses lie in the workload's column.
-    pub uses: (u32, u32),
-    /// Where its successors lie.
-    pub successors: (u32, u32),
-    /// Where the classes of the tools that it calls lie.
-    pub tools: (u32, u32),
-    /// Where the segments that close after it lie.
-    pub closes: (u32, u32),
-    /// Where the segments whose carried write happens at its end lie.
-    pub carries: (u32, u32),
-    /// How many of its uses its input names: all, or all but the last, the output's.
-    pub input_uses: u32,
-    /// The segment that its output goes to.
-    pub output_segment: u32,
-    /// Tokens that it emits.
-    pub output_tokens: u32,
-    /// The latest request that it waits for across a user's delay.
-    pub user_predecessor: u32,
-}
-
 /// One segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentSpec {
@@ -104,7 +83,8 @@ pub struct Session {
 #[derive(Debug, Default)]
 pub struct Workload {
     pub(crate) sessions: Vec<Session>,
-    pub(crate) requests: Vec<Request>,
+    /// One a request, and one more.
+    requests: Vec<Row>,
     /// How many requests must end before each request.
     pub(crate) predecessors: Vec<u32>,
     pub(crate) segments: Vec<SegmentSpec>,
@@ -146,7 +126,7 @@ impl Workload {
     /// How many requests, over all sessions.
     #[must_use]
     pub fn request_count(&self) -> usize {
-        self.requests.len()
+        self.requests.len().saturating_sub(1)
     }
 
     /// How many different shared prompts.
@@ -157,15 +137,25 @@ impl Workload {
 
     /// A session's requests.
     #[must_use]
-    pub fn requests_of(&self, session: usize) -> &[Request] {
-        slice(&self.requests, self.sessions[session].requests)
+    pub fn requests_of(&self, session: usize) -> impl ExactSizeIterator<Item = Request<'_>> {
+        let (from, to) = self.sessions[session].requests;
+        (index(from)..index(to)).map(|place| self.row(place))
+    }
+
+    #[inline]
+    fn row(&self, place: usize) -> Request<'_> {
+        let rows = self.requests[place..].first_chunk().expect("Invariant: a row follows every request's");
+        Request { rows }
     }
 
     /// The request at a place in the column of all requests.
+    ///
+    /// # Panics
+    /// If there are not so many.
     #[must_use]
     #[inline]
-    pub fn request(&self, place: u32) -> &Request {
-        &self.requests[index(place)]
+    pub fn request(&self, place: u32) -> Request<'_> {
+        self.row(index(place))
     }
 
     /// The segment at a place in the column of all segments.
@@ -189,32 +179,37 @@ impl Workload {
 
     /// A request's uses, in context order.
     #[must_use]
-    pub fn uses_of(&self, request: &Request) -> &[Use] {
-        slice(&self.uses, request.uses)
+    #[inline]
+    pub fn uses_of(&self, request: Request<'_>) -> &[Use] {
+        slice(&self.uses, request.list(|row| row.uses))
     }
 
     /// A request's successors.
     #[must_use]
-    pub fn successors_of(&self, request: &Request) -> &[Successor] {
-        slice(&self.successors, request.successors)
+    #[inline]
+    pub fn successors_of(&self, request: Request<'_>) -> &[Successor] {
+        slice(&self.successors, request.list(|row| row.successors))
     }
 
     /// The classes of the tools that a request's output calls.
     #[must_use]
-    pub fn tools_of(&self, request: &Request) -> &[u8] {
-        slice(&self.tools, request.tools)
+    #[inline]
+    pub fn tools_of(&self, request: Request<'_>) -> &[u8] {
+        slice(&self.tools, request.list(|row| row.tools))
     }
 
     /// The segments that close after a request.
     #[must_use]
-    pub fn closes_of(&self, request: &Request) -> &[u32] {
-        slice(&self.closes, request.closes)
+    #[inline]
+    pub fn closes_of(&self, request: Request<'_>) -> &[u32] {
+        slice(&self.closes, request.list(|row| row.closes))
     }
 
     /// The carried writes at a request's end.
     #[must_use]
-    pub fn carries_of(&self, request: &Request) -> &[Use] {
-        slice(&self.carries, request.carries)
+    #[inline]
+    pub fn carries_of(&self, request: Request<'_>) -> &[Use] {
+        slice(&self.carries, request.list(|row| row.carries))
     }
 
     /// Tokens of a shared prompt.
@@ -258,8 +253,8 @@ impl Workload {
             let requests = self.requests_of(session);
             let mut starts = vec![0.0_f64; requests.len()];
             let mut last = 0.0_f64;
-            for (number, request) in requests.iter().enumerate() {
-                let end = starts[number] + ttft_s + tpot_s * f64::from(request.output_tokens);
+            for (number, request) in requests.enumerate() {
+                let end = starts[number] + ttft_s + tpot_s * f64::from(request.output_tokens());
                 last = last.max(end);
                 for edge in self.successors_of(request) {
                     let delay = match (edge.delay.recorded(), edge.kind) {
@@ -288,13 +283,13 @@ impl Workload {
         let mut largest = None;
         for session in 0..self.len() {
             let mut tokens = vec![0_u64; self.segments_of(session).len()];
-            for (number, request) in self.requests_of(session).iter().enumerate() {
+            for (number, request) in self.requests_of(session).enumerate() {
                 let mut blocks = 0;
                 for used in self.uses_of(request) {
                     let place = &mut tokens[index(used.segment)];
                     *place += u64::from(used.written);
-                    if used.segment == request.output_segment {
-                        *place += u64::from(request.output_tokens);
+                    if used.segment == request.output_segment() {
+                        *place += u64::from(request.output_tokens());
                     }
                     blocks += place.div_ceil(u64::from(block_tokens));
                 }

@@ -33,15 +33,15 @@ fn validate_session(workload: &mut Workload, session: usize, prompt_tokens: &mut
     let mut users = vec![0_u32; segments.len()];
     let mut last_user = vec![NONE; segments.len()];
     let ancestry = Ancestry::new(workload, session);
-    for (number, request) in workload.requests_of(session).iter().enumerate() {
+    for (number, request) in workload.requests_of(session).enumerate() {
         let mut context = 0;
         for used in workload.uses_of(request) {
             let place = index(used.segment);
             let segment = &segments[place];
-            let is_output = used.segment == request.output_segment;
+            let is_output = used.segment == request.output_segment();
             let added =
-                u64::from(used.written) + if is_output { u64::from(request.output_tokens) } else { 0 };
-            if users[place] == 0 && added == 0 && request.output_tokens > 0 {
+                u64::from(used.written) + if is_output { u64::from(request.output_tokens()) } else { 0 };
+            if users[place] == 0 && added == 0 && request.output_tokens() > 0 {
                 return bad(
                     "segment",
                     place,
@@ -50,7 +50,7 @@ fn validate_session(workload: &mut Workload, session: usize, prompt_tokens: &mut
                 );
             }
             if segment.prompt_key != NONE {
-                if is_output && request.output_tokens > 0 {
+                if is_output && request.output_tokens() > 0 {
                     return bad(
                         "segment",
                         place,
@@ -116,7 +116,7 @@ impl Ancestry {
     fn new(workload: &Workload, session: usize) -> Self {
         let requests = workload.requests_of(session);
         let mut predecessors = vec![Vec::new(); requests.len()];
-        for (number, request) in requests.iter().enumerate() {
+        for (number, request) in requests.enumerate() {
             for successor in workload.successors_of(request) {
                 predecessors[index(successor.request)].push(narrow(number));
             }
@@ -160,7 +160,7 @@ fn content_hash(workload: &Workload, session: usize) -> u64 {
         hash ^= hash >> 29;
     };
     for request in workload.requests_of(session) {
-        add(u64::from(request.output_tokens) << 32 | u64::from(request.output_segment));
+        add(u64::from(request.output_tokens()) << 32 | u64::from(request.output_segment()));
         for used in workload.uses_of(request) {
             add(u64::from(used.segment) << 32 | u64::from(used.written));
         }
