@@ -81,16 +81,17 @@ class AgentRecovery:
         """Take one request; returns what it matched and wrote. Requests come in order."""
         context = self.context
         total = input_tokens_of(request)
-        self._close_before(request)
-        ended = self._end_turn(turn)
-        lost = self._switch_model(request)
+        if request.after_compaction or request.rewinds_to is not None:
+            self._close_before(request)
+        ended = self._end_turn(turn) if self.by_turn else None
+        lost = self._switch_model(request) if request.model != self.model else 0
         suffix = self._cut_to_input(request, total)
         kept = len(context.stack)
 
         work: Group = (_LADEN, turn, None) if self.by_turn else self.long_group
         room = total - context.tokens
         sections: Sections = []
-        if not context.stack:
+        if not kept:
             prompt_parts = leading_kind(suffix or (), PartKind.SYSTEM)
             prompt = self._prompt(request, suffix, prompt_parts, room)
             if prompt is not None:
@@ -103,21 +104,18 @@ class AgentRecovery:
             sections += self._sections_by_parts(request, suffix, room, work, ended)
 
         written = [Chunk(tokens, group, handle, False, keys) for tokens, group, keys in sections]
-        for chunk in written:
-            context.push(chunk)
+        output_parts = request.output_parts
         output = Chunk(
             request.output_tokens,
             work,
             handle,
             True,
-            None
-            if request.output_parts is None
-            else tuple(part.key for part in request.output_parts),
+            None if output_parts is None else tuple([part.key for part in output_parts]),
         )
         stripped_at_once = self.by_round and request.reasoning_tokens > 0
         if stripped_at_once:
             output.group = (_LADEN, number, None)
-        context.push(output)
+        context.push([*written, output])
         if stripped_at_once:
             context.cut(len(context.stack) - 1, Boundary.REQUEST_END, number)
         if turn != self.last_turn:
@@ -149,8 +147,8 @@ class AgentRecovery:
             context.cut(context.kept_by_birth(request.rewinds_to), _RESET, context.previous)
 
     def _end_turn(self, turn: int) -> list[Chunk] | None:
-        """Under turn-end stripping: what the turn that has ended leaves dead; else None."""
-        if not self.by_turn or turn == self.last_turn or self.context.previous < 0:
+        """Under turn-end stripping: what the turn before leaves dead; None if none has ended."""
+        if turn == self.last_turn or self.context.previous < 0:
             return None
         context = self.context
         return context.cut(context.kept_by_turn(turn), Boundary.TURN_END, context.previous)
@@ -175,8 +173,10 @@ class AgentRecovery:
         parts = request.parts
         if parts is None:
             known_new = (request.appended_tokens or 0) + (request.carried_tokens or 0)
-            kept = context.kept_by_tokens(max(0, total - known_new))
-            if context.cut(kept, _RESET, context.previous):
+            room = max(0, total - known_new)
+            if context.tokens > room and context.cut(
+                context.kept_by_tokens(room), _RESET, context.previous
+            ):
                 self.quality.adjusted[_SHORTER_INPUT] += 1
             return None
         kept, matched = context.kept_by_parts(parts)
@@ -257,14 +257,17 @@ class AgentRecovery:
         sections: Sections = []
         if request.after_compaction:
             summary = min(request.summary_tokens or 0, room)
-            sections.append((summary, self._summary_group(), UNKNOWN_INPUT))
+            if summary > 0:
+                sections.append((summary, self._summary_group(), UNKNOWN_INPUT))
             room -= summary
         if ended is not None:
             carried = self._carried_tokens(request, room, ended, lost)
-            sections.append((carried, self._carried_group(), UNKNOWN_INPUT))
+            if carried > 0:
+                sections.append((carried, self._carried_group(), UNKNOWN_INPUT))
             room -= carried
-        sections.append((room, work, UNKNOWN_INPUT))
-        return [section for section in sections if section[0] > 0]
+        if room > 0:
+            sections.append((room, work, UNKNOWN_INPUT))
+        return sections
 
     def _carried_tokens(
         self, request: LoggedRequest, room: int, ended: list[Chunk], lost: int

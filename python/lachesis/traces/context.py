@@ -55,10 +55,11 @@ class AgentContext:
     tokens: int = 0
     previous: int = -1
 
-    def push(self, chunk: Chunk) -> None:
-        """Put `chunk` on top."""
-        self.stack.append(chunk)
-        self.tokens += chunk.tokens
+    def push(self, chunks: Sequence[Chunk]) -> None:
+        """Put `chunks` on top, the last one highest."""
+        self.stack += chunks
+        for chunk in chunks:
+            self.tokens += chunk.tokens
 
     def cut(self, kept: int, boundary: Boundary, closed_after: int) -> list[Chunk]:
         """Kill everything above the lowest `kept` chunks; returns the dead, lowest first."""

@@ -176,7 +176,7 @@ def _first_time(family: _Family) -> tuple[bytes, int, str]:
     # Of two sessions that start with the same rows, the shorter is what the longer resumed.
     file = family.main or family.agents[0][1]
     found = _TIMESTAMP.search(file.head)
-    return (found[1] if found is not None else b"~", file.path.stat().st_size, file.name)
+    return (found[1] if found is not None else b"~", file.size_bytes, file.name)
 
 
 def _read_family(family: _Family, builder: TraceBuilder, seen: SeenCalls, meter: Meter) -> None:
