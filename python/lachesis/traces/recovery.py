@@ -368,9 +368,7 @@ def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
         raise _broken(request, session, "parts", "token counts must not be negative")
 
 
-def _broken(
-    request: LoggedRequest, session: LoggedSession, field: str, rule: str
-) -> InputError:
+def _broken(request: LoggedRequest, session: LoggedSession, field: str, rule: str) -> InputError:
     return InputError(
         rule,
         path=session.source,

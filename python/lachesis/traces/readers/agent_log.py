@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -169,14 +168,14 @@ class Round(msgspec.Struct, gc=False):
         return False
 
 
-@dataclass(slots=True)
-class AgentLog:
+class AgentLog(msgspec.Struct):
     """One agent: its rounds, and what the log says of the agent itself."""
 
     agent: str
     name: str  # of the file, for messages
-    rounds: list[Round] = field(default_factory=list)
-    pending: list[LoggedInput] = field(default_factory=list)  # inputs no call has taken up yet
+    rounds: list[Round] = msgspec.field(default_factory=list)
+    # Inputs that no call has taken up yet.
+    pending: list[LoggedInput] = msgspec.field(default_factory=list)
     instruction: str | None = None
     agent_type: str | None = None
     version: str | None = None

@@ -27,7 +27,6 @@ from lachesis.traces.readers.agent_log import (
     input_kind,
 )
 from lachesis.traces.readers.claude_code_rows import (
-    CONVERSATION,
     Block,
     Row,
     result_text,
@@ -69,6 +68,10 @@ class _Thread:
         self.texts = 0  # text blocks of the last call
 
 
+#: Where a row stands: in which thread, and the call whose output it follows.
+_Place = tuple[_Thread, Round | None]
+
+
 class Transcript:
     """The logs of one file.
 
@@ -90,8 +93,7 @@ class Transcript:
         self._meter = meter
         self._fixed_agent = agent
         self._threads: dict[str, _Thread] = {}
-        # Row → thread and the call whose output the row follows.
-        self._place: dict[str | None, tuple[_Thread, Round | None]] = {}
+        self._place: dict[str | None, _Place] = {}
         self._queued: list[tuple[float, str]] = []
         self._side_chains = 0
         self._excluded_calls: set[str] = set()
@@ -106,17 +108,15 @@ class Transcript:
     def _read(self) -> None:
         main = self._thread(self._fixed_agent or LEAD_LOG)
         truncated: list[str] = []
-        place = self._place
-        start = (main, None)
         others: dict[str, int] = {}
         try:
             for number, row in rows(self.file, truncated):
                 kind = row.kind
-                if kind in CONVERSATION:
+                if kind == "assistant" or kind == "user":
                     self._conversation_row(number, row, main)
                     continue
                 if row.uuid:
-                    place[row.uuid] = place.get(row.parent_uuid, start)
+                    self._place[row.uuid] = self._place.get(row.parent_uuid) or (main, None)
                 others[kind] = others.get(kind, 0) + 1
                 if kind == "attachment":
                     self._attachment(row, main)
@@ -151,68 +151,68 @@ class Transcript:
     # What runs for every row, and takes most of the time that is not decoding.
 
     def _conversation_row(self, number: int, row: Row, main: _Thread) -> None:
-        inline = row.is_sidechain and self._fixed_agent is None
-        thread = self._side_chain(row, main) if inline else main
+        thread = main
+        if row.is_sidechain and self._fixed_agent is None:
+            thread = self._side_chain(row, main)
         log = thread.log
-        uuid = row.uuid
         parent = self._place.get(row.parent_uuid)
-        follows = parent[1] if parent is not None and parent[0] is thread else None
+        place = parent if parent is not None and parent[0] is thread else (thread, None)
+        uuid = row.uuid
         if uuid:
-            if uuid in self._seen.uuids:
-                self._place.setdefault(uuid, (thread, follows))
+            uuids = self._seen.uuids
+            if uuid in uuids:
+                self._place.setdefault(uuid, place)
                 self.dropped["row repeated by a resumed or forked session"] += 1
                 if not log.rounds:
                     log.starts_midway = True
                 return
-            self._seen.uuids.add(uuid)
+            uuids.add(uuid)
         if not log.rounds and not log.pending:
             self.first_parent = row.parent_uuid
             log.session = row.session_id
             log.version = row.version
             if row.parent_uuid and parent is None:
                 log.starts_midway = True
-        if row.kind == "assistant":
-            logged = self._round_of(number, row, thread, follows)
+        if row.kind == "user":
+            self._user_row(row, thread)
+        else:
+            logged = self._call_of(number, row, place)
             if logged is not None:
                 self._merge(logged, row, thread)
-                follows = logged
-        else:
-            self._user_row(row, thread)
+                if place[1] is not logged:
+                    place = (thread, logged)
         if uuid:
-            self._place[uuid] = (thread, follows)
+            self._place[uuid] = place
 
-    def _round_of(
-        self, number: int, row: Row, thread: _Thread, follows: Round | None
-    ) -> Round | None:
+    def _call_of(self, number: int, row: Row, place: _Place) -> Round | None:
         """Find or begin the call that the row is a line of; None if it is no request."""
+        thread, follows = place
         message = row.message
         call = message.id or row.uuid or f"{self.file.name}:{number}"
         if row.is_api_error_message or message.model == SYNTHETIC_MODEL:
-            if call not in self._excluded_calls:
-                self._excluded_calls.add(call)
-                reason = "API error" if row.is_api_error_message else "synthetic message"
-                self.excluded[reason] += 1
+            self._exclude(call, "API error" if row.is_api_error_message else "synthetic message")
             return None
         logged = thread.calls.get(call)
         if logged is not None:
             return logged
-        owner = self._seen.calls.setdefault(call, thread.serial)
-        if owner != thread.serial:
-            if call not in self._excluded_calls:
-                self._excluded_calls.add(call)
-                self.excluded["call repeated by a resumed or forked session"] += 1
+        if self._seen.calls.setdefault(call, thread.serial) != thread.serial:
+            self._exclude(call, "call repeated by a resumed or forked session")
             if not thread.log.rounds:
                 thread.log.starts_midway = True
             return None
-        logged = Round(call=call, row=number, inputs=[], model=message.model)
+        logged = Round(call, number, [], message.model)
         if thread.last is not None and follows is not thread.last:
             logged.extends = follows
             logged.rewinds = follows is not None or row.parent_uuid is None
-        thread.calls[call] = logged
-        thread.last = logged
+        thread.calls[call] = thread.last = logged
         thread.texts = 0
         thread.log.begin(logged)
         return logged
+
+    def _exclude(self, call: str, reason: str) -> None:
+        if call not in self._excluded_calls:
+            self._excluded_calls.add(call)
+            self.excluded[reason] += 1
 
     def _merge(self, logged: Round, row: Row, thread: _Thread) -> None:
         message = row.message
@@ -226,7 +226,11 @@ class Transcript:
             logged.stopped = True
         usage = message.usage
         if usage is not None:
-            total = usage.total_input_tokens
+            total = (
+                (usage.input_tokens or 0)
+                + (usage.cache_creation_input_tokens or 0)
+                + (usage.cache_read_input_tokens or 0)
+            )
             if total > (logged.input_tokens or 0):
                 logged.input_tokens = total
                 logged.cached_tokens = usage.cache_read_input_tokens

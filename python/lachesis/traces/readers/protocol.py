@@ -9,7 +9,7 @@ import os
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -31,8 +31,7 @@ _BUFFER_BYTES = 1 << 18
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(msgspec.Struct, frozen=True):
     """A file to read, compressed or not.
 
     `path` is the file, `name` what messages and the trace's `source` column call it (the path as
@@ -45,9 +44,9 @@ class SourceFile:
     path: Path
     name: str
     kept_head: bytes | None = None
-    ledger: ReadLedger | None = field(default=None, compare=False, repr=False)
-    real_path: str | None = field(default=None, compare=False, repr=False)
-    known_size_bytes: int | None = field(default=None, compare=False, repr=False)
+    ledger: ReadLedger | None = None
+    real_path: str | None = None
+    known_size_bytes: int | None = None
 
     @property
     def resolved(self) -> str:
@@ -87,24 +86,25 @@ class SourceFile:
 
     def peeked(self) -> SourceFile:
         """The same file for a look that is no reading: it does not show in the ledger."""
-        return replace(self, ledger=None)
+        return msgspec.structs.replace(self, ledger=None)
 
-    def looked_at(self) -> SourceFile:
-        """The same file with its head and its size; raises `InputError` if it cannot be read."""
-        compressed = self.path.suffix.lower() in _COMPRESSED
+    @classmethod
+    def looked_at(cls, path: Path, name: str) -> SourceFile:
+        """A file with its head and its size; raises `InputError` if it cannot be read."""
+        compressed = path.suffix.lower() in _COMPRESSED
         try:
-            with io.FileIO(self.path) as file:
+            with io.FileIO(path) as file:
                 size_bytes = os.fstat(file.fileno()).st_size
-                # At once: among thousands of small files a stream for each would take longer.
-                head = b"" if compressed else file.read(HEAD_BYTES + len(BOM_UTF8))
+                # At once, and with room for no more than there is: among thousands of small files
+                # a stream for each would take longer.
+                most = HEAD_BYTES + len(BOM_UTF8)
+                head = b"" if compressed else file.read(min(size_bytes, most) or most)
         except OSError as fault:
-            raise unreadable(self.name, fault) from fault
+            raise unreadable(name, fault) from fault
         if compressed:
-            head = self.peeked().read_bytes(HEAD_BYTES)
+            head = cls(path, name).read_bytes(HEAD_BYTES)
         head = head.removeprefix(BOM_UTF8)[:HEAD_BYTES]
-        return SourceFile(
-            self.path, self.name, head, self.ledger, self.real_path, known_size_bytes=size_bytes
-        )
+        return cls(path, name, head, known_size_bytes=size_bytes)
 
     def open(self, buffer_bytes: int = _BUFFER_BYTES) -> BinaryIO:
         """A decompressed byte stream behind its byte order mark, if it has one.

@@ -239,7 +239,7 @@ def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile
     """The file with its head, or None if it is empty, or unreadable and not named by the user."""
     name = printable(str(place))
     try:
-        file = SourceFile(place, name).looked_at()
+        file = SourceFile.looked_at(place, name)
     except InputError as fault:
         if named:
             raise
