@@ -28,7 +28,10 @@ _LADEN = SegmentClass.LADEN
 
 
 class Chunk(msgspec.Struct, gc=False):
-    """Tokens that were written together. `keys` are its parts' keys; None if not known (yet)."""
+    """Tokens that were written together. `keys` are its parts' keys; None if not known (yet).
+
+    `closed_by` and `closed_after` are its death, and `segment` what it is gathered into afterwards.
+    """
 
     tokens: int
     group: Group
@@ -37,6 +40,7 @@ class Chunk(msgspec.Struct, gc=False):
     keys: tuple[Hashable, ...] | None
     closed_by: Boundary | None = None
     closed_after: int = -1
+    segment: int = -1
 
 
 class Step(msgspec.Struct, gc=False):

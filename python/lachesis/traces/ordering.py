@@ -131,9 +131,9 @@ def _edges_of(
         automatic = (previous, _USER if request.opens_turn and is_lead else _TOOL, request.delay_s)
     elif not is_lead:
         automatic = (spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s)
-    explicit = (*request.after, *request.extra_edges)
-    if not explicit:
+    if not (request.after or request.extra_edges):
         return () if automatic is None or automatic[0] == index else (automatic,)
+    explicit = (*request.after, *request.extra_edges)
     found: dict[int, _Waits] = {}
     for edge in explicit if automatic is None else (*explicit, automatic):
         found.setdefault(edge[0], edge)

@@ -150,14 +150,14 @@ class _Segments:
 class _Stack:
     """An agent's context while its spans are written out.
 
-    `chunks` holds (segment, tokens) of every live chunk, with segment -1 for empty ones; `runs`
-    gathers neighbours of one segment as [segment, tokens, chunks].
+    `chunks` holds every live chunk; `runs` gathers neighbours of one segment as [segment, tokens,
+    chunks], without empty inputs, which are in no segment.
     """
 
     def __init__(self, agent: int, segments: _Segments) -> None:
         self.agent = agent
         self.segments = segments
-        self.chunks: list[tuple[int, int]] = []
+        self.chunks: list[Chunk] = []
         self.runs: list[list[int]] = []
 
     def play(self, step: Step) -> int:
@@ -169,10 +169,9 @@ class _Stack:
         for chunk in step.written:
             tokens = chunk.tokens
             if not tokens:
-                self.chunks.append((-1, 0))
+                self.chunks.append(chunk)
                 continue
-            segment = segments.of(chunk, self.agent)
-            self._push(segment, tokens)
+            segment = self._push(chunk)
             if chunk.group[2] is not None:
                 # Another agent of the session may have written this prompt before.
                 spans.append((segment, tokens, segment not in segments.shared_written))
@@ -183,25 +182,25 @@ class _Stack:
                 spans.append((segment, tokens, True))
         segments.spans += spans
         segments.span_counts.append(len(spans))
-        output_segment = segments.of(step.output, self.agent)
-        self._push(output_segment, step.output.tokens)
-        return output_segment
+        return self._push(step.output)
 
-    def _push(self, segment: int, tokens: int) -> None:
-        self.chunks.append((segment, tokens))
+    def _push(self, chunk: Chunk) -> int:
+        segment = chunk.segment = self.segments.of(chunk, self.agent)
+        self.chunks.append(chunk)
         run = self.runs[-1] if self.runs else None
         if run is not None and run[0] == segment:
-            run[1] += tokens
+            run[1] += chunk.tokens
             run[2] += 1
         else:
-            self.runs.append([segment, tokens, 1])
+            self.runs.append([segment, chunk.tokens, 1])
+        return segment
 
     def _pop(self) -> None:
-        segment, tokens = self.chunks.pop()
-        if segment < 0:
+        chunk = self.chunks.pop()
+        if chunk.segment < 0:
             return
         run = self.runs[-1]
-        run[1] -= tokens
+        run[1] -= chunk.tokens
         run[2] -= 1
         if not run[2]:
             self.runs.pop()
@@ -217,8 +216,20 @@ def _number_agents(requests: Sequence[LoggedRequest]) -> dict[Hashable, int]:
 
 #: Columns of the requests that are as the log has them. Members of enums go in as the strings that
 #: they are: to ask each for its value would take as long as making the column.
-_AS_LOGGED = ("model", "status", "output_tokens", "reasoning_tokens", "observations",
-              "reported_cached_tokens", "start_s", "end_s", "usage_source")  # fmt: skip
+_AS_LOGGED = tuple(
+    (name, attrgetter(name))
+    for name in (
+        "model",
+        "status",
+        "output_tokens",
+        "reasoning_tokens",
+        "observations",
+        "reported_cached_tokens",
+        "start_s",
+        "end_s",
+        "usage_source",
+    )
+)
 
 
 def _append_requests(
@@ -235,8 +246,8 @@ def _append_requests(
     columns["turn"] += [each.turn for each in ordered]
     columns["agent"] += agents
     columns["segment"] += segments
-    for name in _AS_LOGGED:
-        columns[name] += map(attrgetter(name), requests)
+    for name, value_of in _AS_LOGGED:
+        columns[name] += map(value_of, requests)
     edges = [edge for each in ordered for edge in each.after]
     if edges:
         earlier, kinds, delays_s = zip(*edges, strict=True)

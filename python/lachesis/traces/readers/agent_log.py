@@ -253,9 +253,12 @@ def recount_name(meter: Meter) -> str:
     return f"content {per_text}, {TOKENS_PER_TOOL_CALL} tokens more for each tool call"
 
 
+_ENCODER: Final = msgspec.json.Encoder()
+
+
 def arguments_tokens(arguments: object, meter: Meter) -> float:
     """Weigh a tool call: its arguments as compact JSON, and the framing."""
-    encoded = msgspec.json.encode(arguments)
+    encoded = _ENCODER.encode(arguments)
     if meter is byte_meter:
         return len(encoded) / BYTES_PER_TOKEN + TOKENS_PER_TOOL_CALL
     return meter(encoded.decode()) + TOKENS_PER_TOOL_CALL
@@ -327,16 +330,16 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
             appended = sum(given.tokens for given in logged.inputs)
             logged.input_tokens = _inferred_input(held, appended, logged, following)
             logged.usage_source = UsageSource.INFERRED
-        weight = _weight(logged)
         reported = logged.output_tokens
-        placeholder = not (trust_reports or logged.stopped)
-        if not reported or (placeholder and reported < PLACEHOLDER_SHARE * weight):
-            known = logged.usage_source is _REPORTED and reported is not None
-            if known:
-                logged.usage_source = _RECOUNTED
-            elif reported is None:
-                logged.usage_source = UsageSource.INFERRED
-            logged.output_tokens = _within_growth(weight, logged, following)
+        if not reported or not (trust_reports or logged.stopped):  # it may be a placeholder
+            weight = _weight(logged)
+            if not reported or reported < PLACEHOLDER_SHARE * weight:
+                known = logged.usage_source is _REPORTED and reported is not None
+                if known:
+                    logged.usage_source = _RECOUNTED
+                elif reported is None:
+                    logged.usage_source = UsageSource.INFERRED
+                logged.output_tokens = _within_growth(weight, logged, following)
         output = logged.output_tokens or 0
         logged.reasoning_tokens = _reasoning(logged, output)
         held = logged.input_tokens + output
@@ -382,6 +385,8 @@ def _within_growth(weight: int, logged: Round, later: Round | None) -> int:
 def _reasoning(logged: Round, output: int) -> int:
     if logged.reported_reasoning_tokens is not None:
         return min(logged.reported_reasoning_tokens, output)
+    if not (logged.hidden_reasoning or logged.reasoning_tokens):
+        return 0
     if logged.hidden_reasoning and not logged.reasoning_tokens:
         # A thinking block whose text was withheld: it is what the visible content leaves over.
         return max(0, output - round(logged.visible_tokens + TOKENS_PER_OUTPUT))

@@ -16,7 +16,7 @@ import msgspec
 from lachesis.errors import InputError
 from lachesis.traces.readers.json_fault import MALFORMED, field_fault
 from lachesis.traces.readers.json_rows import without_half_surrogates
-from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.readers.protocol import STREAM_FAULTS, SourceFile, unreadable
 from lachesis.traces.schema import TOKENS_MAX
 
 _NONE = msgspec.Raw(b"null")
@@ -208,20 +208,28 @@ def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, Row]]:
     """
     fault: tuple[int, Exception] | None = None
     decode = _ROW.decode
-    for number, line in file.lines():
-        if fault is not None:
-            raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
-        try:
-            row = decode(line)
-            if row.message is _NO_MESSAGE and row.kind in CONVERSATION:
-                row = _row_of_kind(line, file, number)
-        except MALFORMED as wrong:
-            try:
-                row = _row_of_kind(line, file, number)
-            except MALFORMED as nearer:
-                fault = (number, nearer if isinstance(wrong, msgspec.ValidationError) else wrong)
-                continue
-        yield number, row
+    try:
+        # Not by way of `SourceFile.lines`, which would add a twentieth to the time.
+        with file.open() as stream:
+            for number, line in enumerate(stream, 1):
+                if fault is not None and not line.isspace():
+                    raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
+                try:
+                    row = decode(line)
+                    if row.message is _NO_MESSAGE and row.kind in CONVERSATION:
+                        row = _row_of_kind(line, file, number)
+                except MALFORMED as wrong:
+                    if line.isspace():
+                        continue
+                    try:
+                        row = _row_of_kind(line, file, number)
+                    except MALFORMED as nearer:
+                        by_field = isinstance(wrong, msgspec.ValidationError)
+                        fault = (number, nearer if by_field else wrong)
+                        continue
+                yield number, row
+    except STREAM_FAULTS as wrong:
+        raise unreadable(file.name, wrong) from wrong
     if fault is not None:
         dropped.append(f"truncated last line ({file.name}:{fault[0]})")
 

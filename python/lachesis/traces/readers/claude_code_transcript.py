@@ -43,6 +43,7 @@ _JOINT: Final = "\n\n"  # between the blocks of a message
 SYNTHETIC_MODEL: Final = "<synthetic>"
 # By names of their own: before Python 3.12, asking an enum for a member is slow.
 _RESULT = InputKind.RESULT
+_ANYTHING = msgspec.json.Decoder()
 
 
 @dataclass(slots=True)
@@ -268,7 +269,7 @@ class Transcript:
         logged.tool_uses.append(use)
         if identity:
             thread.tools[identity] = use
-        logged.visible_tokens += arguments_tokens(msgspec.json.decode(block.input), self._meter)
+        logged.visible_tokens += arguments_tokens(_ANYTHING.decode(block.input), self._meter)
 
     def _user_row(self, row: Row, thread: _Thread) -> None:
         content = row.message.content
