@@ -10,7 +10,6 @@ needs no second writing of what came before it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -51,11 +50,10 @@ class Step(msgspec.Struct, gc=False):
     output: Chunk
 
 
-@dataclass(slots=True)
-class AgentContext:
+class AgentContext(msgspec.Struct):
     """The live stack of one agent. `tokens` is its sum; `previous` the last request's number."""
 
-    stack: list[Chunk] = field(default_factory=list)
+    stack: list[Chunk] = msgspec.field(default_factory=list)
     tokens: int = 0
     previous: int = -1
 

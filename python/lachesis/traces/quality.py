@@ -46,7 +46,8 @@ class Quality:
             if theirs:
                 ours += theirs
         for name, ways in other.filled.items():
-            self.filled.setdefault(name, Counter()).update(ways)
+            for how, count in ways.items():
+                self.fill(name, how, count)
         self.skipped.update(other.skipped)
         self.orphan_subagents += other.orphan_subagents
         self.empty_sessions += other.empty_sessions

@@ -72,11 +72,11 @@ class ReadLedger:
         """The file was read up to here."""
         self.expect(path, position_bytes)
         name = os.fspath(path)
-        before = self._reached.get(name, 0)
         position_bytes = min(position_bytes, self._sizes[name])  # it may have grown since
-        if name not in self._reached or position_bytes > before:
-            self._reached[name] = max(before, position_bytes)
-            self.read_bytes += self._reached[name] - before
+        before = self._reached.get(name, -1)
+        if position_bytes > before:
+            self._reached[name] = position_bytes
+            self.read_bytes += position_bytes - max(before, 0)
         self.watcher.bytes_read(
             len(self._reached), len(self._sizes), self.read_bytes, self.total_bytes
         )

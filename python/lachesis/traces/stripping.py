@@ -12,8 +12,9 @@ so a quarter of the pairs that could show it is enough.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from lachesis.traces.logged import LoggedRequest, PartKind
 from lachesis.traces.schema import Status
@@ -23,8 +24,7 @@ _ENOUGH = 4  # one pair in four
 _OK = Status.OK
 
 
-@dataclass(slots=True)
-class _Votes:
+class _Votes(msgspec.Struct):
     seen: int = 0
     pairs: int = 0
 

@@ -270,6 +270,8 @@ def typed_text(text: str) -> str:
     >>> typed_text("<ide_opened_file>a.py</ide_opened_file>\n\nmend it")
     'mend it'
     """
+    if "<" not in text:
+        return text.strip()
     # Blanks are no part of the pattern, so that the search can skip to its first letter.
     return "".join(typed.strip() for typed in _AMBIENT.split(text)[::2])  # between are the tags
 
