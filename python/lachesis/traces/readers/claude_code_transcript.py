@@ -108,21 +108,42 @@ class Transcript:
 
     def _read(self) -> None:
         main = self._thread(self._fixed_agent or LEAD_LOG)
+        place_of_row, uuids = self._place, self._seen.uuids
+        with_side_chains = self._fixed_agent is None
         truncated: list[str] = []
         others: dict[str, int] = {}
         try:
             for number, row in rows(self.file, truncated):
-                kind = row.kind
-                if kind == "assistant" or kind == "user":
-                    self._conversation_row(number, row, main)
+                kind, uuid = row.kind, row.uuid
+                parent = place_of_row.get(row.parent_uuid)
+                if kind != "assistant" and kind != "user":
+                    if uuid:
+                        place_of_row[uuid] = parent or (main, None)
+                    others[kind] = others.get(kind, 0) + 1
+                    self._other_row(row, main)
                     continue
-                if row.uuid:
-                    self._place[row.uuid] = self._place.get(row.parent_uuid) or (main, None)
-                others[kind] = others.get(kind, 0) + 1
-                if kind == "attachment":
-                    self._attachment(row, main)
-                elif kind == "queue-operation":
-                    self._queue_operation(row)
+                thread = (
+                    self._side_chain(row, main) if row.is_sidechain and with_side_chains else main
+                )
+                place = parent if parent is not None and parent[0] is thread else (thread, None)
+                if uuid:
+                    if uuid in uuids:
+                        place_of_row.setdefault(uuid, place)
+                        self._repeated_row(thread.log)
+                        continue
+                    uuids.add(uuid)
+                if not thread.log.rounds and not thread.log.pending:
+                    self._first_row(row, thread.log, parent)
+                if kind == "user":
+                    self._user_row(row, thread)
+                else:
+                    logged = self._call_of(number, row, place)
+                    if logged is not None:
+                        self._merge(logged, row, thread)
+                        if place[1] is not logged:
+                            place = (thread, logged)
+                if uuid:
+                    place_of_row[uuid] = place
         except MALFORMED as wrong:  # in a value that is decoded only where it is needed
             raise InputError(f"not valid JSON: {wrong}", path=self.file.name, row=number) from wrong
         for kind, count in others.items():
@@ -131,6 +152,24 @@ class Transcript:
             self.dropped[reason] += 1
         self._deliver_queued(main)
         self.logs = {key: thread.log for key, thread in self._threads.items() if thread.log.rounds}
+
+    def _repeated_row(self, log: AgentLog) -> None:
+        self.dropped["row repeated by a resumed or forked session"] += 1
+        if not log.rounds:
+            log.starts_midway = True
+
+    def _first_row(self, row: Row, log: AgentLog, parent: _Place | None) -> None:
+        self.first_parent = row.parent_uuid
+        log.session = row.session_id
+        log.version = row.version
+        if row.parent_uuid and parent is None:
+            log.starts_midway = True
+
+    def _other_row(self, row: Row, main: _Thread) -> None:
+        if row.kind == "attachment":
+            self._attachment(row, main)
+        elif row.kind == "queue-operation":
+            self._queue_operation(row)
 
     def _thread(self, agent: str) -> _Thread:
         thread = self._threads.get(agent)
@@ -150,40 +189,6 @@ class Transcript:
         return self._thread(f"sidechain-{self._side_chains}")
 
     # What runs for every row, and takes most of the time that is not decoding.
-
-    def _conversation_row(self, number: int, row: Row, main: _Thread) -> None:
-        thread = main
-        if row.is_sidechain and self._fixed_agent is None:
-            thread = self._side_chain(row, main)
-        log = thread.log
-        parent = self._place.get(row.parent_uuid)
-        place = parent if parent is not None and parent[0] is thread else (thread, None)
-        uuid = row.uuid
-        if uuid:
-            uuids = self._seen.uuids
-            if uuid in uuids:
-                self._place.setdefault(uuid, place)
-                self.dropped["row repeated by a resumed or forked session"] += 1
-                if not log.rounds:
-                    log.starts_midway = True
-                return
-            uuids.add(uuid)
-        if not log.rounds and not log.pending:
-            self.first_parent = row.parent_uuid
-            log.session = row.session_id
-            log.version = row.version
-            if row.parent_uuid and parent is None:
-                log.starts_midway = True
-        if row.kind == "user":
-            self._user_row(row, thread)
-        else:
-            logged = self._call_of(number, row, place)
-            if logged is not None:
-                self._merge(logged, row, thread)
-                if place[1] is not logged:
-                    place = (thread, logged)
-        if uuid:
-            self._place[uuid] = place
 
     def _call_of(self, number: int, row: Row, place: _Place) -> Round | None:
         """Find or begin the call that the row is a line of; None if it is no request."""
