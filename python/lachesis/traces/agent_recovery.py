@@ -78,7 +78,9 @@ class AgentRecovery:
     def step(self, request: LoggedRequest, *, number: int, handle: int, turn: int) -> Step:
         """Take one request; returns what it matched and wrote. Requests come in order."""
         context = self.context
-        total = input_tokens_of(request)
+        total = request.input_tokens
+        if total is None:
+            total = input_tokens_of(request)
         if request.after_compaction or request.rewinds_to is not None:
             self._close_before(request)
         ended = self._end_turn(turn) if self.by_turn else None

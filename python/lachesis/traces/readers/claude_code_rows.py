@@ -57,9 +57,9 @@ class Block(msgspec.Struct, gc=False):
 class Message(msgspec.Struct, gc=False, frozen=True):
     """The `message` of a user or an assistant row."""
 
-    content: str | list[Block] | None = None
-    id: str | None = None
     model: str | None = None
+    id: str | None = None
+    content: str | list[Block] | None = None
     stop_reason: str | None = None
     usage: Usage | None = None
 
@@ -125,13 +125,26 @@ class ConversationRow(OtherRow, kw_only=True):
 _NO_MESSAGE = Message()
 
 
-class Row(ConversationRow, kw_only=True):
-    """A row of any type."""
+class Row(msgspec.Struct, rename="camel", gc=False, kw_only=True):
+    """A row of any type, its fields in the log's order, in which they are found fastest."""
 
+    parent_uuid: str | None = None
+    is_sidechain: bool | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    version: str | None = None
+    kind: str = msgspec.field(name="type")
     message: Message = _NO_MESSAGE
-    attachment: Attachment | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_api_error_message: bool | None = None
+    uuid: str | None = None
+    timestamp: datetime | None = None
+    tool_use_result: msgspec.Raw = _NONE
+    origin: Origin | None = None
     operation: str | None = None
     content: Any = None
+    attachment: Attachment | None = None
 
 
 class TaskState(msgspec.Struct):

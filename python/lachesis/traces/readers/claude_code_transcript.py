@@ -224,23 +224,23 @@ class Transcript:
         message = row.message
         time_s = seconds(row.timestamp)
         if time_s is not None:
-            if logged.first_s is None or time_s < logged.first_s:
-                logged.first_s = time_s
-            if logged.last_s is None or time_s > logged.last_s:
+            if logged.first_s is None or logged.last_s is None:
+                logged.first_s = logged.last_s = time_s
+            elif time_s > logged.last_s:
                 logged.last_s = time_s
+            elif time_s < logged.first_s:
+                logged.first_s = time_s
         if message.stop_reason is not None:
             logged.stopped = True
         usage = message.usage
         if usage is not None:
+            cached, output = usage.cache_read_input_tokens, usage.output_tokens
             total = (
-                (usage.input_tokens or 0)
-                + (usage.cache_creation_input_tokens or 0)
-                + (usage.cache_read_input_tokens or 0)
+                (usage.input_tokens or 0) + (usage.cache_creation_input_tokens or 0) + (cached or 0)
             )
             if total > (logged.input_tokens or 0):
                 logged.input_tokens = total
-                logged.cached_tokens = usage.cache_read_input_tokens
-            output = usage.output_tokens
+                logged.cached_tokens = cached
             if output is not None and (
                 logged.output_tokens is None or output > logged.output_tokens
             ):
@@ -248,19 +248,20 @@ class Transcript:
         content = message.content
         if isinstance(content, str):
             content = [Block(type="text", text=content)]
+        meter = self._meter
         for block in content or ():
             kind = block.type
             if kind == "text":
                 text = (block.text or "").strip()
                 if text and thread.texts:
-                    logged.visible_tokens += self._meter(_JOINT)
+                    logged.visible_tokens += meter(_JOINT)
                 thread.texts += bool(text)
-                logged.visible_tokens += self._meter(text)
+                logged.visible_tokens += meter(text)
             elif kind == "thinking" or kind == "redacted_thinking":
                 text = (block.thinking or "").strip()
                 if text and logged.reasoning_tokens:
-                    logged.reasoning_tokens += self._meter(_JOINT)
-                logged.reasoning_tokens += self._meter(text)
+                    logged.reasoning_tokens += meter(_JOINT)
+                logged.reasoning_tokens += meter(text)
                 if not text:
                     logged.hidden_reasoning = True
             elif kind.endswith("tool_use"):
@@ -279,31 +280,31 @@ class Transcript:
     def _user_row(self, row: Row, thread: _Thread) -> None:
         content = row.message.content
         time_s = seconds(row.timestamp)
+        if isinstance(content, str):
+            self._user_text(row, content, time_s, thread, with_results=False)
+            return
         texts: list[str] = []
         results = False
-        if isinstance(content, str):
-            texts.append(content)
-        elif content is not None:
-            for block in content:
-                kind = block.type
-                if kind.endswith("tool_result"):
-                    results = True
-                    thread.log.pending.append(self._result(row, block, time_s, thread))
-                elif kind == "text" and block.text is not None:
-                    texts.append(block.text)
-                elif kind in ("image", "document"):
-                    texts.append(f"[{kind}]")
+        for block in content or ():
+            kind = block.type
+            if kind.endswith("tool_result"):
+                results = True
+                self._result(row, block, time_s, thread)
+            elif kind == "text" and block.text is not None:
+                texts.append(block.text)
+            elif kind in ("image", "document"):
+                texts.append(f"[{kind}]")
         if texts:
             self._user_text(row, "\n\n".join(texts), time_s, thread, with_results=results)
 
-    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
+    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> None:
         identity = block.tool_use_id
         tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
         given = LoggedInput(_RESULT, time_s, tokens, identity)
+        thread.log.pending.append(given)
         use = thread.tools.get(identity) if identity else None
         if use is not None and needs_result(use):
             self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
-        return given
 
     def _user_text(
         self, row: Row, text: str, time_s: float | None, thread: _Thread, *, with_results: bool
