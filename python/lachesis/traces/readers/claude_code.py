@@ -70,8 +70,8 @@ _ROW_TYPE: Final = re.compile(
     rb'"type"\s*:\s*"(?:user|assistant|system|summary|progress|attachment|queue-operation'
     rb'|file-history-snapshot)"'
 )
-_TIMESTAMP: Final = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
-_SESSION_ID: Final = re.compile(rb'"sessionId"\s*:\s*"([^"]*)"')
+_TIMESTAMP: Final = (b'"timestamp"', re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"'))
+_SESSION_ID: Final = (b'"sessionId"', re.compile(rb'"sessionId"\s*:\s*"([^"]*)"'))
 
 
 class _Family:
@@ -163,8 +163,8 @@ def _families(
         else:
             loose.append((folder, agent["agent"], file))
     for folder, name, file in loose:
-        named = _SESSION_ID.search(file.head)
-        owner = named[1].decode(errors="replace") if named is not None else ""
+        named = _first_value(_SESSION_ID, file.head)
+        owner = named.decode(errors="replace") if named is not None else ""
         family(folder, owner or file.path.name).agents.append((name, file))
     for found_family in families.values():
         if found_family.main is not None:
@@ -201,8 +201,16 @@ def _bring_along(family: _Family, main: SourceFile, given: set[str], folders: _F
 def _first_time(family: _Family) -> tuple[bytes, int, str]:
     # Of two sessions that start with the same rows, the shorter is what the longer resumed.
     file = family.main or family.agents[0][1]
-    found = _TIMESTAMP.search(file.head)
-    return (found[1] if found is not None else b"~", file.size_bytes, file.name)
+    time = _first_value(_TIMESTAMP, file.head)
+    return (time if time is not None else b"~", file.size_bytes, file.name)
+
+
+def _first_value(key: tuple[bytes, re.Pattern[bytes]], head: bytes) -> bytes | None:
+    """Return the first value of a key; the plain search finds the key much faster."""
+    name, with_value = key
+    at = head.find(name)
+    found = with_value.search(head, at) if at >= 0 else None
+    return found[1] if found is not None else None
 
 
 def _read_family(

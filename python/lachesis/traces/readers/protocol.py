@@ -91,19 +91,22 @@ class SourceFile(msgspec.Struct, frozen=True):
     @classmethod
     def looked_at(cls, path: Path, name: str) -> SourceFile:
         """A file with its head and its size; raises `InputError` if it cannot be read."""
-        compressed = path.suffix.lower() in _COMPRESSED
         try:
+            # At once, and with room for no more than there is: among thousands of small files a
+            # stream for each would take longer than what is in them.
             with io.FileIO(path) as file:
                 size_bytes = os.fstat(file.fileno()).st_size
-                # At once, and with room for no more than there is: among thousands of small files
-                # a stream for each would take longer.
                 most = HEAD_BYTES + len(BOM_UTF8)
-                head = b"" if compressed else file.read(min(size_bytes, most) or most)
+                room = min(size_bytes, most) or most
+                head = file.read(room)
+                while len(head) < room and (more := file.read(room - len(head))):
+                    head += more
         except OSError as fault:
             raise unreadable(name, fault) from fault
-        if compressed:
+        if path.suffix.lower() in _COMPRESSED:
             head = cls(path, name).read_bytes(HEAD_BYTES)
-        head = head.removeprefix(BOM_UTF8)[:HEAD_BYTES]
+        else:
+            head = head.removeprefix(BOM_UTF8)[:HEAD_BYTES]
         return cls(path, name, head, known_size_bytes=size_bytes)
 
     def open(self, buffer_bytes: int = _BUFFER_BYTES) -> BinaryIO:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -215,7 +216,7 @@ def _below(folder: Path, resolved: str) -> Iterator[_Found]:
     # folders with thousands of files, system calls for each would be a large part of the reading.
     try:
         with os.scandir(resolved) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=attrgetter("name"))
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
