@@ -66,9 +66,12 @@ _SIDE_CALLS: Final = ("aside_question", "aprompt_suggestion", "asession_memory",
 _HEAD_SIGN: Final = re.compile(
     rb'"(?:parentUuid|isSidechain|sessionId|leafUuid|messageId)"\s*:|"type"\s*:\s*"summary"'
 )
-_ROW_TYPE: Final = re.compile(
-    rb'"type"\s*:\s*"(?:user|assistant|system|summary|progress|attachment|queue-operation'
-    rb'|file-history-snapshot)"'
+_ROW_TYPE: Final = (
+    b'"type"',
+    re.compile(
+        rb'"type"\s*:\s*"(user|assistant|system|summary|progress|attachment|queue-operation'
+        rb'|file-history-snapshot)"'
+    ),
 )
 _TIMESTAMP: Final = (b'"timestamp"', re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"'))
 _SESSION_ID: Final = (b'"sessionId"', re.compile(rb'"sessionId"\s*:\s*"([^"]*)"'))
@@ -120,7 +123,7 @@ class ClaudeCodeReader:
         if not first.startswith(b"{") or _HEAD_SIGN.search(first) is None:
             return False
         # Of an assistant row longer than the head, its type is not in sight.
-        return _ROW_TYPE.search(first) is not None or b'"isSidechain"' in first
+        return _first_value(_ROW_TYPE, first) is not None or b'"isSidechain"' in first
 
     def read(
         self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions

@@ -349,6 +349,8 @@ class Transcript:
 
     def _deliver_queued(self, main: _Thread) -> None:
         """Let a notification that was only ever queued arrive with the next call."""
+        if not self._queued:
+            return
         rounds = main.log.rounds
         arrived = {given.returns_agent for logged in rounds for given in logged.inputs}
         for time_s, agent in self._queued:
