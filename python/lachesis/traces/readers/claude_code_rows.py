@@ -210,7 +210,9 @@ def seconds(time: datetime | None) -> float | None:
     """
     if time is None:
         return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return time.timestamp()
 
 
 def rows(file: SourceFile, dropped: list[str]) -> Iterator[tuple[int, Row]]:

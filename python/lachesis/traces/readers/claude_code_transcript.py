@@ -127,11 +127,12 @@ class Transcript:
                 )
                 place = parent if parent is not None and parent[0] is thread else (thread, None)
                 if uuid:
-                    if uuid in uuids:
+                    known = len(uuids)
+                    uuids.add(uuid)  # and look for it, at once
+                    if len(uuids) == known:
                         place_of_row.setdefault(uuid, place)
                         self._repeated_row(thread.log)
                         continue
-                    uuids.add(uuid)
                 if not thread.log.rounds and not thread.log.pending:
                     self._first_row(row, thread.log, parent)
                 if kind == "user":

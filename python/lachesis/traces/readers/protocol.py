@@ -96,17 +96,14 @@ class SourceFile(msgspec.Struct, frozen=True):
             # stream for each would take longer than what is in them.
             with io.FileIO(path) as file:
                 size_bytes = os.fstat(file.fileno()).st_size
-                most = HEAD_BYTES + len(BOM_UTF8)
-                room = min(size_bytes, most) or most
-                head = file.read(room)
+                room = min(size_bytes, HEAD_BYTES) or HEAD_BYTES
+                head = file.read(room).removeprefix(BOM_UTF8)
                 while len(head) < room and (more := file.read(room - len(head))):
                     head += more
         except OSError as fault:
             raise unreadable(name, fault) from fault
         if path.suffix.lower() in _COMPRESSED:
             head = cls(path, name).read_bytes(HEAD_BYTES)
-        else:
-            head = head.removeprefix(BOM_UTF8)[:HEAD_BYTES]
         return cls(path, name, head, known_size_bytes=size_bytes)
 
     def open(self, buffer_bytes: int = _BUFFER_BYTES) -> BinaryIO:
