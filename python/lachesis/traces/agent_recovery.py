@@ -33,10 +33,8 @@ _OTHER_TEXT = "context reset: the input's text differs from what the agent had w
 
 # By names of their own: before Python 3.12, asking an enum for a member is slow.
 _LADEN = SegmentClass.LADEN
+_PROMPT = SegmentClass.PROMPT
 _RESET = Boundary.RESET
-
-
-Sections = list[tuple[int, Group, tuple[object, ...]]]
 
 
 class AgentRecovery:
@@ -80,44 +78,43 @@ class AgentRecovery:
     def step(self, request: LoggedRequest, *, number: int, handle: int, turn: int) -> Step:
         """Take one request; returns what it matched and wrote. Requests come in order."""
         context = self.context
-        total = input_tokens_of(request)
-        self._close_before(request)
-        ended = self._end_turn(turn)
-        lost = self._switch_model(request)
+        total = request.input_tokens
+        if total is None:
+            total = input_tokens_of(request)
+        if request.after_compaction or request.rewinds_to is not None:
+            self._close_before(request)
+        ended = self._end_turn(turn) if self.by_turn else None
+        lost = self._switch_model(request) if request.model != self.model else 0
         suffix = self._cut_to_input(request, total)
         kept = len(context.stack)
 
         work: Group = (_LADEN, turn, None) if self.by_turn else self.long_group
         room = total - context.tokens
-        sections: Sections = []
-        if not context.stack:
+        written: list[Chunk] = []
+        if not kept:
             prompt_parts = leading_kind(suffix or (), PartKind.SYSTEM)
-            prompt = self._prompt(request, suffix, prompt_parts, room)
+            prompt = self._prompt(request, handle, suffix, prompt_parts, room)
             if prompt is not None:
-                sections.append(prompt)
-                room -= prompt[0]
+                written.append(prompt)
+                room -= prompt.tokens
             suffix = None if suffix is None else suffix[prompt_parts:]
         if suffix is None:
-            sections += self._sections_by_counts(request, room, work, ended, lost)
+            written += self._written_by_counts(request, handle, room, work, ended, lost)
         else:
-            sections += self._sections_by_parts(request, suffix, room, work, ended)
+            written += self._written_by_parts(request, handle, suffix, room, work, ended)
 
-        written = [Chunk(tokens, group, handle, False, keys) for tokens, group, keys in sections]
-        for chunk in written:
-            context.push(chunk)
+        output_parts = request.output_parts
         output = Chunk(
             request.output_tokens,
             work,
             handle,
             True,
-            None
-            if request.output_parts is None
-            else tuple(part.key for part in request.output_parts),
+            None if output_parts is None else tuple([part.key for part in output_parts]),
         )
         stripped_at_once = self.by_round and request.reasoning_tokens > 0
         if stripped_at_once:
             output.group = (_LADEN, number, None)
-        context.push(output)
+        context.push([*written, output])
         if stripped_at_once:
             context.cut(len(context.stack) - 1, Boundary.REQUEST_END, number)
         if turn != self.last_turn:
@@ -149,8 +146,8 @@ class AgentRecovery:
             context.cut(context.kept_by_birth(request.rewinds_to), _RESET, context.previous)
 
     def _end_turn(self, turn: int) -> list[Chunk] | None:
-        """Under turn-end stripping: what the turn that has ended leaves dead; else None."""
-        if not self.by_turn or turn == self.last_turn or self.context.previous < 0:
+        """Under turn-end stripping: what the turn before leaves dead; None if none has ended."""
+        if turn == self.last_turn or self.context.previous < 0:
             return None
         context = self.context
         return context.cut(context.kept_by_turn(turn), Boundary.TURN_END, context.previous)
@@ -175,8 +172,10 @@ class AgentRecovery:
         parts = request.parts
         if parts is None:
             known_new = (request.appended_tokens or 0) + (request.carried_tokens or 0)
-            kept = context.kept_by_tokens(max(0, total - known_new))
-            if context.cut(kept, _RESET, context.previous):
+            room = max(0, total - known_new)
+            if context.tokens > room and context.cut(
+                context.kept_by_tokens(room), _RESET, context.previous
+            ):
                 self.quality.adjusted[_SHORTER_INPUT] += 1
             return None
         kept, matched = context.kept_by_parts(parts)
@@ -191,8 +190,13 @@ class AgentRecovery:
         return list(parts[matched:])
 
     def _prompt(
-        self, request: LoggedRequest, suffix: list[Part] | None, prompt_parts: int, room: int
-    ) -> tuple[int, Group, tuple[object, ...]] | None:
+        self,
+        request: LoggedRequest,
+        handle: int,
+        suffix: list[Part] | None,
+        prompt_parts: int,
+        room: int,
+    ) -> Chunk | None:
         first = self.context.previous < 0
         prompt_parts_logged = [] if suffix is None else suffix[:prompt_parts]
         key = prompt_key(request, prompt_parts_logged)
@@ -204,8 +208,8 @@ class AgentRecovery:
         if key is not None:
             model, content = key
             name = "/".join((*((model,) if model else ()), content, str(tokens)))
-        keys = tuple(part.key for part in prompt_parts_logged)
-        return tokens, (SegmentClass.PROMPT, self.context.previous, name), keys
+        keys = tuple([part.key for part in prompt_parts_logged])
+        return Chunk(tokens, (_PROMPT, self.context.previous, name), handle, False, keys)
 
     def _prompt_tokens(
         self,
@@ -246,25 +250,31 @@ class AgentRecovery:
         self.quality.fill("prompt_tokens", "the first input less its visible text")
         return max(0, room - visible_known)
 
-    def _sections_by_counts(
+    def _written_by_counts(
         self,
         request: LoggedRequest,
+        handle: int,
         room: int,
         work: Group,
         ended: list[Chunk] | None,
         lost: int,
-    ) -> Sections:
-        sections: Sections = []
+    ) -> list[Chunk]:
+        written: list[Chunk] = []
         if request.after_compaction:
             summary = min(request.summary_tokens or 0, room)
-            sections.append((summary, self._summary_group(), UNKNOWN_INPUT))
+            if summary > 0:
+                group = self._summary_group()
+                written.append(Chunk(summary, group, handle, False, UNKNOWN_INPUT))
             room -= summary
         if ended is not None:
             carried = self._carried_tokens(request, room, ended, lost)
-            sections.append((carried, self._carried_group(), UNKNOWN_INPUT))
+            if carried > 0:
+                group = self._carried_group()
+                written.append(Chunk(carried, group, handle, False, UNKNOWN_INPUT))
             room -= carried
-        sections.append((room, work, UNKNOWN_INPUT))
-        return [section for section in sections if section[0] > 0]
+        if room > 0:
+            written.append(Chunk(room, work, handle, False, UNKNOWN_INPUT))
+        return written
 
     def _carried_tokens(
         self, request: LoggedRequest, room: int, ended: list[Chunk], lost: int
@@ -279,14 +289,15 @@ class AgentRecovery:
         held = lost + sum(chunk.tokens for chunk in ended)
         return min(room, max(0, held - reasoning))
 
-    def _sections_by_parts(
+    def _written_by_parts(
         self,
         request: LoggedRequest,
+        handle: int,
         suffix: list[Part],
         room: int,
         work: Group,
         ended: list[Chunk] | None,
-    ) -> Sections:
+    ) -> list[Chunk]:
         groups = [work] * len(suffix)
         if request.after_compaction:
             summary_parts = max(1, leading_kind(suffix, PartKind.SUMMARY))
@@ -303,10 +314,11 @@ class AgentRecovery:
                 if groups[index] == work:
                     groups[index] = self._carried_group()
         if not suffix:
-            return [(room, work, ())] if room > 0 else []  # counted, but not in the text
+            # Counted, but not in the text.
+            return [Chunk(room, work, handle, False, ())] if room > 0 else []
         tokens = scaled([part.tokens for part in suffix], room)
         return [
-            (count, group, (part.key,))
+            Chunk(count, group, handle, False, (part.key,))
             for count, group, part in zip(tokens, groups, suffix, strict=True)
         ]
 

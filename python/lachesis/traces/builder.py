@@ -72,6 +72,8 @@ class TraceBuilder:
         self._rows = Rows()
         self._complete = Spool(scratch)
         self._may_skip: frozenset[str] = frozenset()
+        # Of the session that is being recovered; one object for all, of which there may be many.
+        self._quality_of_session = Quality()
 
     def session(
         self,
@@ -238,7 +240,8 @@ class TraceBuilder:
         if not session.requests:
             self.quality.empty_sessions += 1
             return
-        quality = Quality()
+        quality = self._quality_of_session
+        quality.clear()
         try:
             recover_session(session, self._rows, quality, lengths)
         except InputError as fault:

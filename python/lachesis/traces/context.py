@@ -10,7 +10,6 @@ needs no second writing of what came before it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -28,7 +27,10 @@ _LADEN = SegmentClass.LADEN
 
 
 class Chunk(msgspec.Struct, gc=False):
-    """Tokens that were written together. `keys` are its parts' keys; None if not known (yet)."""
+    """Tokens that were written together. `keys` are its parts' keys; None if not known (yet).
+
+    `closed_by` and `closed_after` are its death, and `segment` what it is gathered into afterwards.
+    """
 
     tokens: int
     group: Group
@@ -37,6 +39,7 @@ class Chunk(msgspec.Struct, gc=False):
     keys: tuple[Hashable, ...] | None
     closed_by: Boundary | None = None
     closed_after: int = -1
+    segment: int = -1
 
 
 class Step(msgspec.Struct, gc=False):
@@ -47,18 +50,18 @@ class Step(msgspec.Struct, gc=False):
     output: Chunk
 
 
-@dataclass(slots=True)
-class AgentContext:
+class AgentContext(msgspec.Struct):
     """The live stack of one agent. `tokens` is its sum; `previous` the last request's number."""
 
-    stack: list[Chunk] = field(default_factory=list)
+    stack: list[Chunk] = msgspec.field(default_factory=list)
     tokens: int = 0
     previous: int = -1
 
-    def push(self, chunk: Chunk) -> None:
-        """Put `chunk` on top."""
-        self.stack.append(chunk)
-        self.tokens += chunk.tokens
+    def push(self, chunks: Sequence[Chunk]) -> None:
+        """Put `chunks` on top, the last one highest."""
+        self.stack += chunks
+        for chunk in chunks:
+            self.tokens += chunk.tokens
 
     def cut(self, kept: int, boundary: Boundary, closed_after: int) -> list[Chunk]:
         """Kill everything above the lowest `kept` chunks; returns the dead, lowest first."""

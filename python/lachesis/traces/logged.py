@@ -94,7 +94,7 @@ class LoggedRequest(msgspec.Struct, gc=False):
     rewinds_to: int | None
     row: int | str | None
     # Filled by the session builder from spawn(), resume(), returns() and compacted().
-    extra_edges: list[Edge] = msgspec.field(default_factory=list)
+    extra_edges: tuple[Edge, ...] = ()
     after_compaction: bool = False
     summary_tokens: int | None = None
 

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from lachesis.errors import InputError
-from lachesis.traces.logged import Edge, LoggedRequest, LoggedSpawn
+from lachesis.traces.logged import LoggedRequest, LoggedSpawn
 from lachesis.traces.quality import Quality
 from lachesis.traces.schema import EdgeKind, ToolClass
 
@@ -24,14 +24,17 @@ _TOOL = EdgeKind.TOOL
 _RETURN = EdgeKind.RETURN
 
 
+#: What a request waits for: an earlier one, and the delay (None: not known yet, or at all).
+_Waits = tuple[int, EdgeKind, float | None]
+
+
 class OrderedRequest(msgspec.Struct, frozen=True, gc=False):
     """A request with its number in the session's order, and its edges to earlier numbers."""
 
     number: int
     handle: int
     turn: int
-    previous: int  # number of the agent's previous request, -1 if it is the first
-    after: list[tuple[int, EdgeKind, float | None]]
+    after: list[_Waits]
 
 
 def order_requests(
@@ -54,7 +57,9 @@ def order_requests(
         _edges_of(index, request, previous[index], spawns, lead)
         for index, request in enumerate(requests)
     ]
-    order = _topological(requests, edges, source=source, session=session, quality=quality)
+    order: Sequence[int] = range(len(requests))
+    if not _in_log_order(requests, edges):
+        order = _topological(requests, edges, source=source, session=session, quality=quality)
     number_of = [0] * len(requests)
     for number, handle in enumerate(order):
         number_of[handle] = number
@@ -65,26 +70,25 @@ def order_requests(
         request = requests[handle]
         before = previous[handle]
         if request.agent == lead:
-            turn_of[handle] = (
-                0 if before < 0 else turn_of[before] + (1 if request.opens_turn else 0)
-            )
+            turn = 0 if before < 0 else turn_of[before] + request.opens_turn
         else:
-            turn_of[handle] = turn_of[spawns[request.agent].spawned_by]
-        delays = _delays(handle, requests, edges[handle], before, spawns, recorded_delays)
-        after = [
-            (number_of[earlier], kind, delay)
-            for (earlier, kind, _), delay in zip(edges[handle], delays, strict=True)
-        ]
-        after.sort()
-        ordered.append(
-            OrderedRequest(
-                number,
-                handle,
-                turn_of[handle],
-                number_of[before] if before >= 0 else -1,
-                after,
-            )
-        )
+            turn = turn_of[spawns[request.agent].spawned_by]
+        turn_of[handle] = turn
+        of = edges[handle]
+        after: list[_Waits] = []
+        for earlier, kind, delay_s in of:
+            if delay_s is None:
+                took_subagents = (
+                    kind is _TOOL
+                    and earlier == before
+                    and len(of) > 1
+                    and _returned_to(before, of, requests, spawns)
+                )
+                delay_s = _delay(request, requests[earlier], kind, recorded_delays, took_subagents)
+            after.append((number_of[earlier], kind, delay_s))
+        if len(after) > 1:
+            after.sort()
+        ordered.append(OrderedRequest(number, handle, turn, after))
     return ordered
 
 
@@ -99,16 +103,17 @@ def _previous_of_agent(
     latest: dict[Hashable, int] = {}
     previous: list[int] = []
     for index, request in enumerate(requests):
-        if request.agent != lead and request.agent not in spawns:
+        agent = request.agent
+        if agent != lead and agent not in spawns:
             raise InputError(
                 f"session {session}: no spawn names this agent",
                 path=source,
                 row=request.row,
                 field="agent",
-                value=request.agent,
+                value=agent,
             )
-        previous.append(latest.get(request.agent, -1))
-        latest[request.agent] = index
+        previous.append(latest.get(agent, -1))
+        latest[agent] = index
     return previous
 
 
@@ -118,40 +123,37 @@ def _edges_of(
     previous: int,
     spawns: Mapping[Hashable, LoggedSpawn],
     lead: Hashable,
-) -> list[Edge]:
+) -> Sequence[_Waits]:
     """Edges of one request, one an earlier request; the explicit ones win over the automatic."""
-    edges = [*request.after, *request.extra_edges]
+    is_lead = request.agent == lead
+    automatic: _Waits | None = None
     if previous >= 0:
-        opens = request.opens_turn and request.agent == lead
-        edges.append(Edge(previous, _USER if opens else _TOOL, request.delay_s))
-        if len(edges) == 1:
-            return edges
-    elif request.agent != lead:
-        edges.append(Edge(spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s))
-    if len(edges) > 1:
-        found: dict[int, Edge] = {}
-        for edge in edges:
-            found.setdefault(edge.request, edge)
-        edges = list(found.values())
-    return [edge for edge in edges if edge.request != index]
+        automatic = (previous, _USER if request.opens_turn and is_lead else _TOOL, request.delay_s)
+    elif not is_lead:
+        automatic = (spawns[request.agent].spawned_by, EdgeKind.SPAWN, request.delay_s)
+    if not (request.after or request.extra_edges):
+        return () if automatic is None or automatic[0] == index else (automatic,)
+    explicit = (*request.after, *request.extra_edges)
+    found: dict[int, _Waits] = {}
+    for edge in explicit if automatic is None else (*explicit, automatic):
+        found.setdefault(edge[0], edge)
+    return [edge for edge in found.values() if edge[0] != index]
 
 
 def _topological(
     requests: Sequence[LoggedRequest],
-    edges: list[list[Edge]],
+    edges: list[Sequence[_Waits]],
     *,
     source: str,
     session: str,
     quality: Quality,
 ) -> list[int]:
     count = len(requests)
-    if _in_log_order(requests, edges):
-        return list(range(count))
     waiting = [len(of) for of in edges]
     followers: list[list[int]] = [[] for _ in range(count)]
     for index, of in enumerate(edges):
-        for edge in of:
-            followers[edge.request].append(index)
+        for earlier, _, _ in of:
+            followers[earlier].append(index)
     # Without a start time a request comes as early as what it waits for allows.
     earliest = [
         request.start_s if request.start_s is not None else float("-inf") for request in requests
@@ -188,23 +190,23 @@ def _topological(
     return order
 
 
-def _in_log_order(requests: Sequence[LoggedRequest], edges: list[list[Edge]]) -> bool:
+def _in_log_order(requests: Sequence[LoggedRequest], edges: list[Sequence[_Waits]]) -> bool:
     """Whether every edge points backwards and start times never fall in the order of the log."""
-    latest = float("-inf")
+    latest_s = float("-inf")
     for index, request in enumerate(requests):
-        for edge in edges[index]:
-            if edge.request >= index:
+        for earlier, _, _ in edges[index]:
+            if earlier >= index:
                 return False
         start_s = request.start_s
         if start_s is not None:
-            if start_s < latest:
+            if start_s < latest_s:
                 return False
-            latest = start_s
+            latest_s = start_s
     return True
 
 
 def _drop_one_return(
-    edges: list[list[Edge]],
+    edges: list[Sequence[_Waits]],
     placed: list[bool],
     waiting: list[int],
     followers: list[list[int]],
@@ -212,39 +214,28 @@ def _drop_one_return(
     for index, of in enumerate(edges):
         if placed[index]:
             continue
-        for position, edge in enumerate(of):
-            if edge.kind is _RETURN and not placed[edge.request]:
-                del of[position]
-                followers[edge.request].remove(index)
+        for edge in of:
+            earlier, kind, _ = edge
+            if kind is _RETURN and not placed[earlier]:
+                edges[index] = [other for other in of if other is not edge]
+                followers[earlier].remove(index)
                 waiting[index] -= 1
                 return index
     return None
 
 
-def _delays(
-    handle: int,
+def _returned_to(
+    before: int,
+    edges: Sequence[_Waits],
     requests: Sequence[LoggedRequest],
-    edges: Sequence[Edge],
-    previous: int,
     spawns: Mapping[Hashable, LoggedSpawn],
-    recorded_delays: bool,
-) -> list[float | None]:
-    delays = [edge.delay_s for edge in edges]
-    if None not in delays:
-        return delays
-    request = requests[handle]
-    returned_to_previous = any(
-        edge.kind is _RETURN and previous in spawns[requests[edge.request].agent].triggers
-        for edge in edges
-        if requests[edge.request].agent in spawns
-    )
-    return [
-        edge.delay_s
-        if edge.delay_s is not None
-        else _delay(request, requests[edge.request], edge.kind, recorded_delays,
-                    returned_to_previous and edge.request == previous)
-        for edge in edges
-    ]  # fmt: skip
+) -> bool:
+    """Whether one of the edges brings the result of a sub-agent that `before` had started."""
+    for earlier, kind, _ in edges:
+        agent = requests[earlier].agent
+        if kind is _RETURN and agent in spawns and before in spawns[agent].triggers:
+            return True
+    return False
 
 
 def _delay(

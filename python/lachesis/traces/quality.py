@@ -42,16 +42,26 @@ class Quality:
 
     def merge(self, other: Quality) -> None:
         """Add the counts of `other`."""
-        self.requests += other.requests
-        self.dropped += other.dropped
-        self.excluded += other.excluded
-        self.adjusted += other.adjusted
-        self.ignored += other.ignored
+        for ours, theirs in zip(self._counters(), other._counters(), strict=True):
+            if theirs:
+                ours += theirs
         for name, ways in other.filled.items():
-            self.filled.setdefault(name, Counter()).update(ways)
+            for how, count in ways.items():
+                self.fill(name, how, count)
         self.skipped.update(other.skipped)
         self.orphan_subagents += other.orphan_subagents
         self.empty_sessions += other.empty_sessions
+
+    def clear(self) -> None:
+        """Forget all counts."""
+        for counter in self._counters():
+            counter.clear()
+        self.filled.clear()
+        self.skipped.clear()
+        self.orphan_subagents = self.empty_sessions = 0
+
+    def _counters(self) -> tuple[Counter[str], ...]:
+        return self.requests, self.dropped, self.excluded, self.adjusted, self.ignored
 
     def first_repair(self, *, tokenised: bool) -> str | None:
         """The first thing that had to be mended or guessed, in words; None if nothing had.

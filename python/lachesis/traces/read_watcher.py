@@ -7,6 +7,7 @@ no reader has to. Bytes are those on disk: of a compressed file, the compressed 
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,23 +58,26 @@ class ReadLedger:
     watcher: ReadWatcher
     read_bytes: int = 0
     total_bytes: int = 0
-    _sizes: dict[Path, int] = field(default_factory=dict)
-    _reached: dict[Path, int] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)  # by path
+    _reached: dict[str, int] = field(default_factory=dict)
 
     def expect(self, path: Path, size_bytes: int) -> None:
         """A file of this size will be read."""
-        if path not in self._sizes:
-            self._sizes[path] = size_bytes
+        name = os.fspath(path)
+        if name not in self._sizes:
+            self._sizes[name] = size_bytes
             self.total_bytes += size_bytes
 
     def reached(self, path: Path, position_bytes: int) -> None:
         """The file was read up to here."""
-        self.expect(path, position_bytes)
-        before = self._reached.get(path, 0)
-        position_bytes = min(position_bytes, self._sizes[path])  # it may have grown since
-        if path not in self._reached or position_bytes > before:
-            self._reached[path] = max(before, position_bytes)
-            self.read_bytes += self._reached[path] - before
+        name = os.fspath(path)
+        if name not in self._sizes:
+            self.expect(path, position_bytes)
+        position_bytes = min(position_bytes, self._sizes[name])  # it may have grown since
+        before = self._reached.get(name, -1)
+        if position_bytes > before:
+            self._reached[name] = position_bytes
+            self.read_bytes += position_bytes - max(before, 0)
         self.watcher.bytes_read(
             len(self._reached), len(self._sizes), self.read_bytes, self.total_bytes
         )

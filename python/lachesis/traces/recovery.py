@@ -7,6 +7,7 @@ each other in the context, since a boundary kills from some point to the end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import accumulate, chain, repeat
 from math import isfinite
 from operator import attrgetter
 from typing import Literal, Protocol
@@ -99,28 +100,22 @@ def recover_session(
     rows.sessions["source"].append(session.source)
     rows.sessions["starts_midway"].append(session.starts_midway)
     rows.sessions["ends_open"].append(session.ends_open)
-    segments = _Segments(session.name, rows, last)
+    segments = _Segments(rows, last)
     stacks = {agent: _Stack(number, segments) for agent, number in number_of_agent.items()}
     output_segments = [
         stacks[request.agent].play(step) for request, step in zip(requests, steps, strict=True)
     ]
     agents = [number_of_agent[request.agent] for request in requests]
-    _append_requests(rows, session.name, requests, ordered, agents, output_segments)
-    _append_spans(rows, session.name, segments)
+    _append_requests(rows, requests, ordered, agents, output_segments)
+    _append_spans(rows, segments)
     _append_spawns(rows, session, ordered, number_of_agent, quality)
-
-
-#: Columns of the requests that are as the log has them. Members of enums go in as the strings that
-#: they are: to ask each for its value would take as long as making the column.
-_AS_LOGGED = ("model", "status", "output_tokens", "reasoning_tokens", "observations",
-              "reported_cached_tokens", "start_s", "end_s", "usage_source")  # fmt: skip
+    rows.rows_of_session["segments"].append(len(segments.ids))
 
 
 class _Segments:
     """Segment ids of one session, given at first mention, and the spans made of them."""
 
-    def __init__(self, session: str, rows: Rows, last_request: int) -> None:
-        self.session = session
+    def __init__(self, rows: Rows, last_request: int) -> None:
         self.columns = rows.segments
         self.last_request = last_request
         self.ids: dict[object, int] = {}
@@ -143,7 +138,6 @@ class _Segments:
             assert closed_by is not None, "Invariant: every chunk was closed by finish()"
             segment = self.ids[key] = len(self.ids)
             columns = self.columns
-            columns["session"].append(self.session)
             columns["segment"].append(segment)
             columns["class"].append(segment_class)
             columns["agent"].append(agent)
@@ -156,14 +150,14 @@ class _Segments:
 class _Stack:
     """An agent's context while its spans are written out.
 
-    `chunks` holds (segment, tokens) of every live chunk, with segment -1 for empty ones; `runs`
-    gathers neighbours of one segment as [segment, tokens, chunks].
+    `chunks` holds every live chunk; `runs` gathers neighbours of one segment as [segment, tokens,
+    chunks], without empty inputs, which are in no segment.
     """
 
     def __init__(self, agent: int, segments: _Segments) -> None:
         self.agent = agent
         self.segments = segments
-        self.chunks: list[tuple[int, int]] = []
+        self.chunks: list[Chunk] = []
         self.runs: list[list[int]] = []
 
     def play(self, step: Step) -> int:
@@ -175,10 +169,9 @@ class _Stack:
         for chunk in step.written:
             tokens = chunk.tokens
             if not tokens:
-                self.chunks.append((-1, 0))
+                self.chunks.append(chunk)
                 continue
-            segment = segments.of(chunk, self.agent)
-            self._push(segment, tokens)
+            segment = self._push(chunk)
             if chunk.group[2] is not None:
                 # Another agent of the session may have written this prompt before.
                 spans.append((segment, tokens, segment not in segments.shared_written))
@@ -189,25 +182,25 @@ class _Stack:
                 spans.append((segment, tokens, True))
         segments.spans += spans
         segments.span_counts.append(len(spans))
-        output_segment = segments.of(step.output, self.agent)
-        self._push(output_segment, step.output.tokens)
-        return output_segment
+        return self._push(step.output)
 
-    def _push(self, segment: int, tokens: int) -> None:
-        self.chunks.append((segment, tokens))
+    def _push(self, chunk: Chunk) -> int:
+        segment = chunk.segment = self.segments.of(chunk, self.agent)
+        self.chunks.append(chunk)
         run = self.runs[-1] if self.runs else None
         if run is not None and run[0] == segment:
-            run[1] += tokens
+            run[1] += chunk.tokens
             run[2] += 1
         else:
-            self.runs.append([segment, tokens, 1])
+            self.runs.append([segment, chunk.tokens, 1])
+        return segment
 
     def _pop(self) -> None:
-        segment, tokens = self.chunks.pop()
-        if segment < 0:
+        chunk = self.chunks.pop()
+        if chunk.segment < 0:
             return
         run = self.runs[-1]
-        run[1] -= tokens
+        run[1] -= chunk.tokens
         run[2] -= 1
         if not run[2]:
             self.runs.pop()
@@ -221,43 +214,69 @@ def _number_agents(requests: Sequence[LoggedRequest]) -> dict[Hashable, int]:
     return numbers
 
 
+#: Columns of the requests that are as the log has them. Members of enums go in as the strings that
+#: they are: to ask each for its value would take as long as making the column.
+_AS_LOGGED = tuple(
+    (name, attrgetter(name))
+    for name in (
+        "model",
+        "status",
+        "output_tokens",
+        "reasoning_tokens",
+        "observations",
+        "reported_cached_tokens",
+        "start_s",
+        "end_s",
+        "usage_source",
+    )
+)
+
+
 def _append_requests(
     rows: Rows,
-    session: str,
     requests: Sequence[LoggedRequest],
     ordered: Sequence[OrderedRequest],
     agents: Sequence[int],
     segments: Sequence[int],
 ) -> None:
     """Append a session's requests, all given in their order; by column, which is faster."""
+    rows.rows_of_session["requests"].append(len(requests))
     columns = rows.requests
-    columns["session"].extend([session] * len(requests))
-    columns["request"].extend(range(len(requests)))
-    columns["turn"].extend([each.turn for each in ordered])
-    columns["agent"].extend(agents)
-    columns["segment"].extend(segments)
-    for name in _AS_LOGGED:
-        columns[name].extend(map(attrgetter(name), requests))
-    for each, request in zip(ordered, requests, strict=True):
-        for number, kind, delay_s in each.after:
-            rows.after_request.append(number)
-            rows.after_kind.append(kind)
-            rows.after_delay_s.append(delay_s)
-        rows.after_offsets.append(len(rows.after_request))
-        rows.tools.extend(request.tools or ())
-        rows.tools_offsets.append(len(rows.tools))
+    columns["request"] += range(len(requests))
+    columns["turn"] += [each.turn for each in ordered]
+    columns["agent"] += agents
+    columns["segment"] += segments
+    for name, value_of in _AS_LOGGED:
+        columns[name] += map(value_of, requests)
+    edges = [edge for each in ordered for edge in each.after]
+    if edges:
+        earlier, kinds, delays_s = zip(*edges, strict=True)
+        rows.after_request += earlier
+        rows.after_kind += kinds
+        rows.after_delay_s += delays_s
+    _append_ends(rows.after_offsets, [each.after for each in ordered])
+    tools = [request.tools or () for request in requests]
+    rows.tools += chain.from_iterable(tools)
+    _append_ends(rows.tools_offsets, tools)
 
 
-def _append_spans(rows: Rows, session: str, segments: _Segments) -> None:
+def _append_ends(offsets: list[int], lists: Sequence[Sequence[object]]) -> None:
+    """Append where each of `lists` ends in the flat column of their elements."""
+    ends = accumulate(map(len, lists), initial=offsets.pop())
+    offsets += ends
+
+
+def _append_spans(rows: Rows, segments: _Segments) -> None:
+    counts = segments.span_counts
+    rows.rows_of_session["spans"].append(len(segments.spans))
     columns = rows.spans
-    columns["session"].extend([session] * len(segments.spans))
-    for number, count in enumerate(segments.span_counts):
-        columns["request"].extend([number] * count)
-        columns["position"].extend(range(count))
-    for name, values in zip(
-        ("segment", "tokens", "written"), zip(*segments.spans, strict=True), strict=False
-    ):
-        columns[name].extend(values)
+    columns["request"] += chain.from_iterable(map(repeat, range(len(counts)), counts))
+    columns["position"] += chain.from_iterable(map(range, counts))
+    if segments.spans:
+        named, tokens, written = zip(*segments.spans, strict=True)
+        columns["segment"] += named
+        columns["tokens"] += tokens
+        columns["written"] += written
 
 
 def _append_spawns(
@@ -268,6 +287,7 @@ def _append_spawns(
     quality: Quality,
 ) -> None:
     if not session.spawns:
+        rows.rows_of_session["spawns"].append(0)
         return
     number_of = {each.handle: each.number for each in ordered}
     # A return that the ordering had to leave out is no return.
@@ -284,13 +304,13 @@ def _append_spawns(
             present
         )
     present.sort(key=lambda spawn: number_of_agent[spawn.agent])
+    rows.rows_of_session["spawns"].append(len(present))
     for position, spawn in enumerate(present):
         returns = sorted(
             number_of[handle]
             for handle in spawn.returns
             if (spawn.agent, number_of[handle]) in returned
         )
-        columns["session"].append(session.name)
         columns["agent"].append(number_of_agent[spawn.agent])
         columns["role"].append(spawn.role)
         columns["agent_type"].append(spawn.agent_type)
@@ -316,35 +336,54 @@ _COUNTS = (
     "observations",
     "reported_cached_tokens",
 )
-_counts_of = attrgetter(*_COUNTS)
 
 
 def _check_counts(request: LoggedRequest, session: LoggedSession) -> None:
-    def broken(field: str, rule: str) -> InputError:
-        return InputError(
-            rule,
-            path=session.source,
-            row=request.row if request.row is not None else f"session {session.name}",
-            field=field,
-            value=getattr(request, field),
-        )
-
-    for field, value in zip(_COUNTS, _counts_of(request), strict=True):
-        if value and not 0 <= value <= TOKENS_MAX:
-            rule = "must not be negative" if value < 0 else f"must be at most {TOKENS_MAX}"
-            raise broken(field, rule)
-    if request.status is _OK and request.output_tokens < 1:
-        raise broken("output_tokens", "must be at least 1 where the request is ok")
-    if request.reasoning_tokens > request.output_tokens:
-        raise broken("reasoning_tokens", f"must be at most output_tokens ({request.output_tokens})")
+    output_tokens, reasoning_tokens = request.output_tokens, request.reasoning_tokens
+    # All bits of all counts: below 0, or above the largest count, if and only if one of them is,
+    # since that is a power of two less one.
+    together = (
+        (request.input_tokens or 0)
+        | (request.appended_tokens or 0)
+        | (request.carried_tokens or 0)
+        | (request.prompt_tokens or 0)
+        | output_tokens
+        | reasoning_tokens
+        | request.observations
+        | (request.reported_cached_tokens or 0)
+    )
     start_s, end_s = request.start_s, request.end_s
+    if not 0 <= together <= TOKENS_MAX:
+        for field in _COUNTS:
+            value = getattr(request, field) or 0
+            if not 0 <= value <= TOKENS_MAX:
+                rule = "must not be negative" if value < 0 else f"must be at most {TOKENS_MAX}"
+                raise _broken(request, session, field, rule)
+    if output_tokens < 1 and request.status is _OK:
+        rule = "must be at least 1 where the request is ok"
+        raise _broken(request, session, "output_tokens", rule)
+    if reasoning_tokens > output_tokens:
+        rule = f"must be at most output_tokens ({output_tokens})"
+        raise _broken(request, session, "reasoning_tokens", rule)
     if start_s is not None and not isfinite(start_s):
-        raise broken("start_s", "must be a finite time")
+        raise _broken(request, session, "start_s", "must be a finite time")
     if end_s is not None and not isfinite(end_s):
-        raise broken("end_s", "must be a finite time")
+        raise _broken(request, session, "end_s", "must be a finite time")
     if start_s is not None and end_s is not None and end_s < start_s:
-        raise broken("end_s", f"must not be before start_s ({start_s})")
-    if request.input_tokens is None and request.parts is None:
-        raise broken("input_tokens", "is needed where the context's parts are not known")
-    if request.parts and any(part.tokens < 0 for part in request.parts):
-        raise broken("parts", "token counts must not be negative")
+        raise _broken(request, session, "end_s", f"must not be before start_s ({start_s})")
+    if request.parts is None:
+        if request.input_tokens is None:
+            rule = "is needed where the context's parts are not known"
+            raise _broken(request, session, "input_tokens", rule)
+    elif any(part.tokens < 0 for part in request.parts):
+        raise _broken(request, session, "parts", "token counts must not be negative")
+
+
+def _broken(request: LoggedRequest, session: LoggedSession, field: str, rule: str) -> InputError:
+    return InputError(
+        rule,
+        path=session.source,
+        row=request.row if request.row is not None else f"session {session.name}",
+        field=field,
+        value=getattr(request, field),
+    )

@@ -126,7 +126,7 @@ class SessionBuilder:
             logged.summary_tokens = self._compacted.pop(agent)
         if agent in self._resumed:
             for resumed_by in self._resumed.pop(agent):
-                logged.extra_edges.append(Edge(resumed_by, EdgeKind.SPAWN))
+                logged.extra_edges += (Edge(resumed_by, EdgeKind.SPAWN),)
         if compacts:
             self._compacted[agent] = max(0, output_tokens - reasoning_tokens)
         handle = len(self.requests)
@@ -202,7 +202,7 @@ class SessionBuilder:
             )
         if to not in spawn.returns:
             spawn.returns.append(to)
-        self.requests[to].extra_edges.append(Edge(latest, EdgeKind.RETURN))
+        self.requests[to].extra_edges += (Edge(latest, EdgeKind.RETURN),)
 
     def compacted(self, agent: Hashable = LEAD, *, summary_tokens: int | None = None) -> None:
         """The context of `agent` was compacted after its last pushed request.

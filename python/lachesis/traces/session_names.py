@@ -84,9 +84,10 @@ class SessionNames:
         if key in self._recent:
             return False
         frozen = self._frozen
-        place = int(frozen.searchsorted(np.uint64(key)))
-        if place < len(frozen) and int(frozen[place]) == key:
-            return False
+        if len(frozen):
+            place = int(frozen.searchsorted(np.uint64(key)))
+            if place < len(frozen) and int(frozen[place]) == key:
+                return False
         self._recent.add(key)
         if self._taken_since_mark is not None:
             self._taken_since_mark.append(key)

@@ -12,8 +12,9 @@ so a quarter of the pairs that could show it is enough.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from lachesis.traces.logged import LoggedRequest, PartKind
 from lachesis.traces.schema import Status
@@ -23,8 +24,7 @@ _ENOUGH = 4  # one pair in four
 _OK = Status.OK
 
 
-@dataclass(slots=True)
-class _Votes:
+class _Votes(msgspec.Struct):
     seen: int = 0
     pairs: int = 0
 
@@ -55,30 +55,36 @@ def recognise_stripping(
     """
     within, at_start = _Votes(), _Votes()
     latest: dict[Hashable, LoggedRequest] = {}
-    turn: dict[Hashable, list[LoggedRequest]] = {}
+    turn: list[LoggedRequest] = []  # the lead's, since its last turn began
     for request in requests:
-        before = latest.get(request.agent)
-        comparable = before is not None and not (
-            before.compacts
-            or request.compacts
-            or request.after_compaction
-            or request.rewinds_to is not None
-            or before.status is not _OK
-            or (before.model and request.model and before.model != request.model)
-        )
-        opens = request.opens_turn and request.agent == lead
-        if comparable and before is not None:
+        agent = request.agent
+        before = latest.get(agent)
+        latest[agent] = request
+        is_lead = agent == lead
+        opens = request.opens_turn and is_lead
+        if before is not None and _comparable(before, request):
             if opens:
-                at_start.add(_removed(turn[request.agent], request, at_turn_start=True))
-            else:
+                at_start.add(_removed(turn, request, at_turn_start=True))
+            elif before.reasoning_tokens or request.parts is not None:  # else nothing shows
                 within.add(_removed([before], request, at_turn_start=False))
-        if opens or before is None:
-            turn[request.agent] = []
-        turn[request.agent].append(request)
-        latest[request.agent] = request
+        if is_lead:
+            if opens:
+                turn = []
+            turn.append(request)
     if within.carried:
         return "round"
     return "turn" if at_start.carried else "off"
+
+
+def _comparable(before: LoggedRequest, request: LoggedRequest) -> bool:
+    return not (
+        before.compacts
+        or request.compacts
+        or request.after_compaction
+        or request.rewinds_to is not None
+        or before.status is not _OK
+        or (before.model and request.model and before.model != request.model)
+    )
 
 
 def _removed(
@@ -99,7 +105,7 @@ def _removed(
     before = earlier[-1]
     fall = input_tokens_of(before) + before.output_tokens - input_tokens_of(later)
     fall += later.appended_tokens or 0
-    reasoning_tokens = sum(each.reasoning_tokens for each in earlier)
+    reasoning_tokens = sum([each.reasoning_tokens for each in earlier])
     if reasoning_tokens == 0:
         # Reasoning may be hidden in the output; within a turn a fall then means a rewrite.
         if not at_turn_start:

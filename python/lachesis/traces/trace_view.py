@@ -6,6 +6,8 @@ Only valid once the tables' rows stand in the order of sessions.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -43,16 +45,37 @@ class TraceView:
         found = pc.is_in(self.trace.tables[table][name], value_set=pa.array(values, pa.string()))
         return bools(found)
 
+    # Several checks look at these; each is a search for every row of a table.
+
+    @cached_property
+    def request_of_span(self) -> Ints:
+        """Rows in `requests` of the rows of `spans`."""
+        return self.rows_of_requests("spans", self.column("spans", "request"))
+
+    @cached_property
+    def segment_of_span(self) -> Ints:
+        """Rows in `segments` of the rows of `spans`."""
+        return self.segment_rows(self.session["spans"], self.column("spans", "segment"))
+
+    @cached_property
+    def segment_of_output(self) -> Ints:
+        """Rows in `segments` of what the rows of `requests` put out."""
+        return self.segment_rows(self.session["requests"], self.column("requests", "segment"))
+
+    @cached_property
+    def edge_keys(self) -> Ints:
+        """Keys of the pairs (`after_of`, `after_request`), sorted."""
+        return np.sort(pair_keys(self.after_of, self.after_request))
+
     def rows_of_requests(self, table: str, requests: Ints) -> Ints:
         """Rows in `requests` of request numbers that stand in rows of `table`."""
         return self.request_rows(self.session[table], requests)
 
     def request_rows(self, sessions: Ints, requests: Ints) -> Ints:
         """Rows in `requests` of (session code, request number), -1 where there is none."""
-        starts = np.searchsorted(self.session["requests"], sessions, "left")
-        ends = np.searchsorted(self.session["requests"], sessions, "right")
-        rows = starts + requests
-        return np.where((requests >= 0) & (rows < ends), rows, -1)
+        bounds = np.searchsorted(self.session["requests"], np.arange(len(self.names) + 1))
+        rows = bounds[sessions] + requests
+        return np.where((requests >= 0) & (rows < bounds[sessions + 1]), rows, -1)
 
     def segment_rows(self, sessions: Ints, segments: Ints) -> Ints:
         """Rows in `segments` of (session code, segment id), -1 where there is none."""
@@ -98,6 +121,18 @@ def floats(column: pa.Array | pa.ChunkedArray) -> Floats:
 
 def _chunked(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def run_starts(values: Ints) -> Ints:
+    """For each of some values, where the run of equal neighbours begins that it is of.
+
+    Example:
+        >>> run_starts(np.array([7, 7, 3, 3, 3])).tolist()
+        [0, 0, 2, 2, 2]
+    """
+    begins = np.ones(len(values), np.bool_)
+    begins[1:] = values[1:] != values[:-1]
+    return np.maximum.accumulate(np.where(begins, np.arange(len(values)), 0))
 
 
 def pair_keys(high: Ints, low: Ints) -> Ints:

@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 from lachesis.errors import InputError
 from lachesis.traces.schema import CLOSED_SETS, TABLES, TOKENS_MAX, EdgeKind
 from lachesis.traces.trace import Trace
-from lachesis.traces.trace_view import Bools, Floats, TraceView, bools, floats, ints, pair_keys
+from lachesis.traces.trace_view import (
+    Bools,
+    Floats,
+    TraceView,
+    bools,
+    floats,
+    ints,
+    pair_keys,
+    run_starts,
+)
 from lachesis.traces.validate_order import check_naming_order
 from lachesis.traces.validate_segments import check_segments
 from lachesis.traces.validate_spawns import check_spawns
@@ -87,9 +96,8 @@ def _check_keys(view: TraceView) -> None:
     empty = np.isin(np.arange(len(names)), codes, invert=True)
     view.require(~empty, "sessions", "session", "has no request")
 
-    starts = np.searchsorted(codes, codes, "left")
     view.require(
-        view.column("requests", "request") == np.arange(len(codes)) - starts,
+        view.column("requests", "request") == np.arange(len(codes)) - run_starts(codes),
         "requests", "request", "numbers must be 0, 1, 2, … without a gap in each session",
     )  # fmt: skip
     segment_keys = pair_keys(view.session["segments"], view.column("segments", "segment"))
@@ -98,20 +106,19 @@ def _check_keys(view: TraceView) -> None:
         ascending = np.diff(segment_keys, prepend=segment_keys[0] - 1) > 0
         view.require(ascending, "segments", "segment", "must be unique and ascending")
 
-    span_request = view.rows_of_requests("spans", view.column("spans", "request"))
+    span_request = view.request_of_span
     view.require(span_request >= 0, "spans", "request", "no such request")
     view.require(
         np.diff(span_request, prepend=0) >= 0, "spans", "request",
         "spans must stand in the order of requests",
     )  # fmt: skip
-    first = np.searchsorted(span_request, span_request, "left")
+    first = run_starts(span_request)
     view.require(
         view.column("spans", "position") == np.arange(len(span_request)) - first,
         "spans", "position", "must be 0, 1, 2, … without a gap in each request",
     )  # fmt: skip
-    for table in ("spans", "requests"):
-        rows = view.segment_rows(view.session[table], view.column(table, "segment"))
-        view.require(rows >= 0, table, "segment", "no such segment")
+    view.require(view.segment_of_span >= 0, "spans", "segment", "no such segment")
+    view.require(view.segment_of_output >= 0, "requests", "segment", "no such segment")
 
 
 def _check_requests(view: TraceView) -> None:

@@ -17,12 +17,12 @@ def check_naming_order(view: TraceView) -> None:
     segments, requests = _mentions(view)
     prompt = view.is_any("segments", "class", SegmentClass.PROMPT)
     keep = ~prompt[segments]
-    keys = np.unique(pair_keys(segments[keep], requests[keep]))
+    keys = np.sort(pair_keys(segments[keep], requests[keep]))
+    keys = keys[np.diff(keys, prepend=-1) > 0]  # each once
     segments, requests = keys >> 32, keys & 0xFFFFFFFF
     same = np.flatnonzero(segments[1:] == segments[:-1])
     earlier, later = requests[same], requests[same + 1]
-    edge_keys = np.unique(pair_keys(view.after_of, view.after_request))
-    direct = lookup(edge_keys, pair_keys(later, earlier)) >= 0
+    direct = lookup(view.edge_keys, pair_keys(later, earlier)) >= 0
     for index in np.flatnonzero(~direct):
         if not _reaches(view, int(later[index]), int(earlier[index])):
             segment = int(view.trace.segments["segment"][int(segments[same[index]])].as_py())
@@ -34,12 +34,10 @@ def check_naming_order(view: TraceView) -> None:
 
 
 def _mentions(view: TraceView) -> tuple[Ints, Ints]:
-    spans = view.segment_rows(view.session["spans"], view.column("spans", "segment"))
-    outputs = view.segment_rows(view.session["requests"], view.column("requests", "segment"))
-    span_requests = view.rows_of_requests("spans", view.column("spans", "request"))
+    outputs = view.segment_of_output
     return (
-        np.concatenate([spans, outputs]),
-        np.concatenate([span_requests, np.arange(len(outputs))]),
+        np.concatenate([view.segment_of_span, outputs]),
+        np.concatenate([view.request_of_span, np.arange(len(outputs))]),
     )
 
 

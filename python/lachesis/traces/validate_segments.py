@@ -29,11 +29,10 @@ _MATCHED, _WRITTEN, _OUTPUT = 0, 1, 2
 def check_segments(view: TraceView) -> None:
     """All rules about what requests read from and write to segments."""
     _check_classes(view)
-    span_segment = view.segment_rows(view.session["spans"], view.column("spans", "segment"))
-    span_request = view.rows_of_requests("spans", view.column("spans", "request"))
+    span_segment, span_request = view.segment_of_span, view.request_of_span
     written = bools(view.trace.spans["written"])
     _check_prefix(view, span_request, written)
-    output_segment = view.segment_rows(view.session["requests"], view.column("requests", "segment"))
+    output_segment = view.segment_of_output
     _check_owners(view, span_segment, span_request, written, output_segment)
 
     # One row a mention, in order of segment, request, and matched before written before output.

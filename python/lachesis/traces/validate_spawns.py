@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.compute as pc
 
 from lachesis.traces.schema import EdgeKind, Role, SegmentClass
-from lachesis.traces.trace_view import Ints, TraceView, lookup, pair_keys
+from lachesis.traces.trace_view import Ints, TraceView, bools, lookup, pair_keys, run_starts
 
 
 def check_spawns(view: TraceView) -> None:
@@ -41,9 +42,8 @@ def check_spawns(view: TraceView) -> None:
         agent[by] == view.column("spawns", "parent"),
         "spawns", "parent", "must be the agent of the request that spawned it",
     )  # fmt: skip
-    edges = np.unique(pair_keys(view.after_of, view.after_request))
     view.require(
-        lookup(edges, pair_keys(first, by)) >= 0,
+        lookup(view.edge_keys, pair_keys(first, by)) >= 0,
         "spawns", "spawned_by", "the sub-agent's first request must be after it",
     )  # fmt: skip
     _check_turns(view, agent, by, order, spawns, requests)
@@ -52,7 +52,7 @@ def check_spawns(view: TraceView) -> None:
     codes = view.session["spawns"]
     view.require(
         view.column("spawns", "position")
-        == np.arange(len(codes)) - np.searchsorted(codes, codes, "left"),
+        == np.arange(len(codes)) - run_starts(codes),
         "spawns", "position", "must be 0, 1, 2, … in each session",
     )  # fmt: skip
 
@@ -98,13 +98,14 @@ def _check_roles(view: TraceView, order: Ints, spawns: Ints) -> None:
 def _check_returns(view: TraceView, agent: Ints) -> None:
     """Return requests are the parent's, and have a `return` edge from the sub-agent."""
     kinds = view.trace.requests["after"].combine_chunks().flatten().field("kind")
-    returning = {
-        (int(of), int(agent[before]))
-        for of, before, kind in zip(
-            view.after_of.tolist(), view.after_request.tolist(), kinds.to_pylist(), strict=True
+    edges = bools(pc.equal(kinds, EdgeKind.RETURN.value))
+    returning = set(
+        zip(
+            view.after_of[edges].tolist(),
+            agent[view.after_request[edges]].tolist(),
+            strict=True,
         )
-        if kind == EdgeKind.RETURN
-    }
+    )
     parent = view.column("spawns", "parent")
     child = view.column("spawns", "agent")
     for row, returns in enumerate(view.trace.spawns["return_requests"].to_pylist()):

@@ -167,6 +167,21 @@ def test_what_breaks_a_rule_is_named(push, message):
     assert "\n" not in str(caught.value)
 
 
+COUNTS = ("input_tokens", "appended_tokens", "carried_tokens", "prompt_tokens", "output_tokens",
+          "reasoning_tokens", "observations", "reported_cached_tokens")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", COUNTS)
+@pytest.mark.parametrize(
+    ("value", "rule"), [(-1, "not be negative"), (2**31, "at most 2147483647")]
+)
+def test_a_count_out_of_bounds_is_named_whatever_the_others_are(field, value, rule):
+    largest = dict.fromkeys(COUNTS, 2**31 - 1)
+    assert len(built(lambda session: session.request(**largest)).requests) == 1
+    with pytest.raises(InputError, match=f"{field} = {value}, must {'be ' * (value > 0)}{rule}"):
+        built(lambda session: session.request(**{**largest, field: value}))
+
+
 def test_empty_sessions_and_orphans_are_counted_and_nothing_left_is_an_error():
     builder = TraceBuilder(source="log")
     builder.session("empty", workload="w", harness="h")

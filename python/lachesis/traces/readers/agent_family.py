@@ -9,14 +9,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from lachesis.traces.readers.agent_log import AgentLog, InputKind, Round, ToolUse
 from lachesis.traces.readers.subagent_links import SubagentLinks
 
 
-@dataclass(slots=True)
-class Spawn:
+class Spawn(msgspec.Struct):
     """A call that starts or resumes `agent`."""
 
     parent: AgentLog
@@ -25,8 +24,7 @@ class Spawn:
     agent: AgentLog
 
 
-@dataclass(slots=True)
-class SessionLogs:
+class SessionLogs(msgspec.Struct):
     """The logs of one session, and what is known of who spawned whom.
 
     `lead` is None where only sub-agents were logged. `compacted_agent` says whose context a
@@ -39,11 +37,11 @@ class SessionLogs:
     source: str
     harness: str
     lead: AgentLog | None = None
-    agents: dict[str, AgentLog] = field(default_factory=dict)
-    compacted_agent: dict[str, AgentLog] = field(default_factory=dict)
-    links: SubagentLinks = field(default_factory=SubagentLinks)
-    run_of_agent: dict[str, str] = field(default_factory=dict)
-    use_of_agent: dict[str, str] = field(default_factory=dict)
+    agents: dict[str, AgentLog] = msgspec.field(default_factory=dict)
+    compacted_agent: dict[str, AgentLog] = msgspec.field(default_factory=dict)
+    links: SubagentLinks = msgspec.field(default_factory=SubagentLinks)
+    run_of_agent: dict[str, str] = msgspec.field(default_factory=dict)
+    use_of_agent: dict[str, str] = msgspec.field(default_factory=dict)
     missing_agents: int = 0
 
 

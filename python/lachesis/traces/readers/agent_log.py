@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -169,14 +168,14 @@ class Round(msgspec.Struct, gc=False):
         return False
 
 
-@dataclass(slots=True)
-class AgentLog:
+class AgentLog(msgspec.Struct):
     """One agent: its rounds, and what the log says of the agent itself."""
 
     agent: str
     name: str  # of the file, for messages
-    rounds: list[Round] = field(default_factory=list)
-    pending: list[LoggedInput] = field(default_factory=list)  # inputs no call has taken up yet
+    rounds: list[Round] = msgspec.field(default_factory=list)
+    # Inputs that no call has taken up yet.
+    pending: list[LoggedInput] = msgspec.field(default_factory=list)
     instruction: str | None = None
     agent_type: str | None = None
     version: str | None = None
@@ -254,9 +253,12 @@ def recount_name(meter: Meter) -> str:
     return f"content {per_text}, {TOKENS_PER_TOOL_CALL} tokens more for each tool call"
 
 
+_ENCODER: Final = msgspec.json.Encoder()
+
+
 def arguments_tokens(arguments: object, meter: Meter) -> float:
     """Weigh a tool call: its arguments as compact JSON, and the framing."""
-    encoded = msgspec.json.encode(arguments)
+    encoded = _ENCODER.encode(arguments)
     if meter is byte_meter:
         return len(encoded) / BYTES_PER_TOKEN + TOKENS_PER_TOOL_CALL
     return meter(encoded.decode()) + TOKENS_PER_TOOL_CALL
@@ -268,6 +270,8 @@ def typed_text(text: str) -> str:
     >>> typed_text("<ide_opened_file>a.py</ide_opened_file>\n\nmend it")
     'mend it'
     """
+    if "<" not in text:
+        return text.strip()
     # Blanks are no part of the pattern, so that the search can skip to its first letter.
     return "".join(typed.strip() for typed in _AMBIENT.split(text)[::2])  # between are the tags
 
@@ -328,16 +332,16 @@ def settle_usage(log: AgentLog, *, trust_reports: bool) -> None:
             appended = sum(given.tokens for given in logged.inputs)
             logged.input_tokens = _inferred_input(held, appended, logged, following)
             logged.usage_source = UsageSource.INFERRED
-        weight = _weight(logged)
         reported = logged.output_tokens
-        placeholder = not (trust_reports or logged.stopped)
-        if not reported or (placeholder and reported < PLACEHOLDER_SHARE * weight):
-            known = logged.usage_source is _REPORTED and reported is not None
-            if known:
-                logged.usage_source = _RECOUNTED
-            elif reported is None:
-                logged.usage_source = UsageSource.INFERRED
-            logged.output_tokens = _within_growth(weight, logged, following)
+        if not reported or not (trust_reports or logged.stopped):  # it may be a placeholder
+            weight = _weight(logged)
+            if not reported or reported < PLACEHOLDER_SHARE * weight:
+                known = logged.usage_source is _REPORTED and reported is not None
+                if known:
+                    logged.usage_source = _RECOUNTED
+                elif reported is None:
+                    logged.usage_source = UsageSource.INFERRED
+                logged.output_tokens = _within_growth(weight, logged, following)
         output = logged.output_tokens or 0
         logged.reasoning_tokens = _reasoning(logged, output)
         held = logged.input_tokens + output
@@ -383,6 +387,8 @@ def _within_growth(weight: int, logged: Round, later: Round | None) -> int:
 def _reasoning(logged: Round, output: int) -> int:
     if logged.reported_reasoning_tokens is not None:
         return min(logged.reported_reasoning_tokens, output)
+    if not (logged.hidden_reasoning or logged.reasoning_tokens):
+        return 0
     if logged.hidden_reasoning and not logged.reasoning_tokens:
         # A thinking block whose text was withheld: it is what the visible content leaves over.
         return max(0, output - round(logged.visible_tokens + TOKENS_PER_OUTPUT))

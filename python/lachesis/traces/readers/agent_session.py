@@ -14,7 +14,10 @@ same requests from either.
 from __future__ import annotations
 
 import heapq
+from math import inf
 from typing import Final
+
+import msgspec
 
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
@@ -25,7 +28,14 @@ from lachesis.traces.readers.agent_family import (
     find_spawns,
     moment_s,
 )
-from lachesis.traces.readers.agent_log import AgentLog, InputKind, Meter, Round, recount_name
+from lachesis.traces.readers.agent_log import (
+    AgentLog,
+    InputKind,
+    LoggedInput,
+    Meter,
+    Round,
+    recount_name,
+)
 from lachesis.traces.readers.agent_roles import role_of
 from lachesis.traces.schema import Status, UsageSource
 from lachesis.traces.session_builder import SessionBuilder
@@ -62,8 +72,7 @@ class _Pusher:
         self.version = next((log.version for log in family if log.version), "unknown")
         self.meter = meter
         self.recount = recount_name(meter)
-        self.handles: dict[tuple[int, int], int] = {}
-        self.handle_of_round: dict[int, int] = {}
+        self.handle_of_round: dict[int, int] = {}  # by the round's identity
         self.next_index = {id(log): 0 for log in family}
         # What a result may call an agent, or the agents of a workflow run.
         self.by_name: dict[str | None, list[AgentLog]] = {log.agent: [log] for log in family[1:]}
@@ -79,8 +88,8 @@ class _Pusher:
 
     def push_all(self) -> None:
         if len(self.family) == 1:  # most sessions: nothing to wait for
-            for _ in self.root.rounds:
-                self._push(self.root)
+            for index in range(len(self.root.rounds)):
+                self._push_round(self.root, index)
             return
         order = {id(log): position for position, log in enumerate(self.family)}
         waiting = [
@@ -126,7 +135,11 @@ class _Pusher:
 
     def _spawned(self, log: AgentLog) -> bool:
         spawn = self._leg_spawn(log, self.next_index[id(log)])
-        return spawn is None or (id(spawn.parent), spawn.round_index) in self.handles
+        return spawn is None or self._handle_of(spawn) is not None
+
+    def _handle_of(self, spawn: Spawn) -> int | None:
+        """Handle of the request that makes the call; None if it was not pushed yet."""
+        return self.handle_of_round.get(id(spawn.parent.rounds[spawn.round_index]))
 
     def _ready(self, log: AgentLog) -> bool:
         if not self._spawned(log):
@@ -154,25 +167,14 @@ class _Pusher:
 
     def _push(self, log: AgentLog) -> None:
         index = self.next_index[id(log)]
-        logged = log.rounds[index]
-        agent = LEAD if log is self.root else log.agent
-        before = log.rounds[index - 1] if index else None
         spawn = self._leg_spawn(log, index)
         if spawn is not None:
-            by = self.handles.get((id(spawn.parent), spawn.round_index))
+            by = self._handle_of(spawn)
             if by is not None and index == 0:
                 self._spawn(log, spawn, by)
             elif by is not None:
-                self.session.resume(agent, resumed_by=by)
-        if logged.has(_SUMMARY) and before is not None and not before.compacts:
-            summary = sum(g.tokens for g in logged.inputs if g.kind is _SUMMARY)
-            self.builder.fill(
-                "compaction request", "not in the log; the summary's text stands for it"
-            )
-            self.session.compacted(agent, summary_tokens=max(1, round(summary)))
-        handle = self._request(log, logged, before, agent)
-        self.handles[id(log), index] = handle
-        self.handle_of_round[id(logged)] = handle
+                self.session.resume(log.agent, resumed_by=by)
+        handle = self._push_round(log, index)
         for child, last in self._returns(log, index):
             leg = self._leg(child, last)
             if self.next_index[id(child)] > last and (child.agent, leg) not in self.returned:
@@ -198,53 +200,113 @@ class _Pusher:
             model=model or log.rounds[0].model,
         )
 
-    def _request(self, log: AgentLog, logged: Round, before: Round | None, agent: str | int) -> int:
-        held = (before.input_tokens or 0) + (before.output_tokens or 0) if before else 0
+    def _push_round(self, log: AgentLog, index: int) -> int:
+        logged = log.rounds[index]
+        before = log.rounds[index - 1] if index else None
+        is_root = log is self.root
+        agent = LEAD if is_root else log.agent
+        given = _added_up(logged.inputs, self.replayed)
+        if given.summary_tokens is not None and before is not None and not before.compacts:
+            self.builder.fill(
+                "compaction request", "not in the log; the summary's text stands for it"
+            )
+            summary_tokens = max(1, round(given.summary_tokens))
+            self.session.compacted(agent, summary_tokens=summary_tokens)
         inputs = logged.input_tokens or 1
-        prompt_tokens = None
-        if before is None and not log.starts_midway:
+        prompt_tokens = prefix_key = delay_s = rewinds_to = None
+        if before is not None:
+            delay_s = _delay_s(given, before)
+        elif not log.starts_midway:
             prompt_tokens, how = _prompt_tokens(logged, inputs)
             self.builder.fill("prompt_tokens", how)
-        kind = "lead" if log is self.root else log.agent_type or "sub-agent"
-        # The log's word alone is not enough: an input that holds everything was not rewound.
-        shrank = logged.rewinds and inputs < held and not logged.has(_SUMMARY)
+            if prompt_tokens:
+                kind = "lead" if is_root else log.agent_type or "sub-agent"
+                prefix_key = f"{self.session.harness} {log.prompt_key or self.version} {kind}"
+        if logged.rewinds and given.summary_tokens is None:
+            # The log's word alone is not enough: an input that holds everything was not rewound.
+            held = (before.input_tokens or 0) + (before.output_tokens or 0) if before else 0
+            if inputs < held:
+                rewinds_to = self.handle_of_round.get(id(logged.extends), -1)
         if logged.usage_source is _RECOUNTED:
             self.builder.fill("output_tokens", self.recount)
-        return self.session.request(
+        start_s = given.latest_s
+        if start_s is not None and logged.first_s is not None and start_s > logged.first_s:
+            self.builder.fill("start_s", "an input is dated after the answer: the answer's start")
+            start_s = logged.first_s
+        handle = self.session.request(
             agent=agent,
-            opens_turn=log is self.root and _opens_turn(logged),
+            opens_turn=is_root and given.typed and not logged.compacts,
             input_tokens=inputs,
             prompt_tokens=prompt_tokens,
-            prefix_key=f"{self.session.harness} {log.prompt_key or self.version} {kind}"
-            if prompt_tokens
-            else None,
+            prefix_key=prefix_key,
             output_tokens=max(logged.output_tokens or 0, int(logged.status is _OK)),
             reasoning_tokens=round(logged.reasoning_tokens),
-            observations=[given.kind for given in logged.inputs].count(_RESULT),
+            observations=given.results,
             tools=[tool_class(use.name) for use in logged.tool_uses if not use.by_harness],
             status=logged.status,
             model=logged.model,
-            start_s=_microseconds(self._start_s(logged)),
+            start_s=_microseconds(start_s),
             end_s=_microseconds(logged.last_s),
             reported_cached_tokens=logged.cached_tokens,
             usage_source=logged.usage_source,
-            delay_s=_delay_s(logged, before, self.replayed) if before is not None else None,
+            delay_s=delay_s,
             compacts=logged.compacts,
-            rewinds_to=self._rewinds_to(logged) if shrank else None,
+            rewinds_to=rewinds_to,
             row=logged.row,
         )
+        self.handle_of_round[id(logged)] = handle
+        return handle
 
-    def _start_s(self, logged: Round) -> float | None:
-        start_s = logged.start_s
-        if start_s is not None and logged.first_s is not None and start_s > logged.first_s:
-            self.builder.fill("start_s", "an input is dated after the answer: the answer's start")
-            return logged.first_s
-        return start_s
 
-    def _rewinds_to(self, logged: Round) -> int:
-        if logged.extends is None:
-            return -1
-        return self.handle_of_round.get(id(logged.extends), -1)
+class _AddedUp(msgspec.Struct, gc=False):
+    """What the inputs before a call add up to.
+
+    `latest_s`: when the last one was there; None if one has no time. `summary_tokens`: None if
+    there is no summary among them. The others are of inputs that were waited for, which are those
+    that no sub-agent of the session brought.
+    """
+
+    results: int
+    typed: bool
+    summary_tokens: float | None
+    latest_s: float | None
+    waited: int
+    waited_dated: int
+    waited_typed: bool
+    waited_latest_s: float
+
+
+def _added_up(inputs: list[LoggedInput], replayed: set[str | None]) -> _AddedUp:
+    """Add up in one pass; `replayed` are the calls whose sub-agents are part of the session."""
+    results = waited = waited_dated = 0
+    typed = waited_typed = undated = False
+    summary_tokens: float | None = None
+    latest_s: float | None = None
+    waited_latest_s = -inf
+    for given in inputs:
+        kind, time_s = given.kind, given.time_s
+        if kind is _RESULT:
+            results += 1
+        elif kind is _PROMPT or kind is _COMMAND:
+            typed = True
+        elif kind is _SUMMARY:
+            summary_tokens = (summary_tokens or 0.0) + given.tokens
+        if time_s is None:
+            undated = True
+        elif latest_s is None or time_s > latest_s:
+            latest_s = time_s
+        if given.tool_use_id not in replayed:
+            waited += 1
+            if kind is not _RESULT:
+                waited_typed = True
+            if time_s is not None:
+                waited_dated += 1
+                if time_s > waited_latest_s:
+                    waited_latest_s = time_s
+    return _AddedUp(
+        results, typed, summary_tokens, None if undated else latest_s,
+        waited, waited_dated, waited_typed, waited_latest_s,
+    )  # fmt: skip
 
 
 def _prompt_tokens(logged: Round, inputs: int) -> tuple[int, str]:
@@ -274,26 +336,19 @@ def _leg_starts(log: AgentLog) -> list[int]:
     return starts if starts and starts[0] == 0 else [0, *starts]
 
 
-def _delay_s(logged: Round, before: Round, replayed: set[str | None]) -> float | None:
+def _delay_s(given: _AddedUp, before: Round) -> float | None:
     """Wait between the end of the agent's previous call and this one, without sub-agents' time.
 
-    `replayed`: calls whose sub-agents are part of the session. None where the log has no time for
-    the wait, and something but those was waited for.
+    None where the log has no time for the wait, and something but sub-agents was waited for.
     """
     ended_s = before.last_s
-    waited, typed = 0, False
-    known: list[float] = []
-    for given in logged.inputs:
-        if given.tool_use_id not in replayed:
-            waited += 1
-            typed = typed or given.kind is not _RESULT
-            if given.time_s is not None:
-                known.append(given.time_s)
-    if not waited:
+    if not given.waited:
         return 0.0
-    if ended_s is None or not known or (len(known) < waited and not typed):
+    if ended_s is None or not given.waited_dated:
         return None
-    return _microseconds(max(0.0, max(known) - ended_s))
+    if given.waited_dated < given.waited and not given.waited_typed:
+        return None
+    return _microseconds(max(0.0, given.waited_latest_s - ended_s))
 
 
 def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workload: str) -> None:

@@ -43,8 +43,8 @@ cache hit if there is one, else its input less the visible text) and the tools t
 
 from __future__ import annotations
 
+import os
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -66,12 +66,15 @@ _SIDE_CALLS: Final = ("aside_question", "aprompt_suggestion", "asession_memory",
 _HEAD_SIGN: Final = re.compile(
     rb'"(?:parentUuid|isSidechain|sessionId|leafUuid|messageId)"\s*:|"type"\s*:\s*"summary"'
 )
-_ROW_TYPE: Final = re.compile(
-    rb'"type"\s*:\s*"(?:user|assistant|system|summary|progress|attachment|queue-operation'
-    rb'|file-history-snapshot)"'
+_ROW_TYPE: Final = (
+    b'"type"',
+    re.compile(
+        rb'"type"\s*:\s*"(user|assistant|system|summary|progress|attachment|queue-operation'
+        rb'|file-history-snapshot)"'
+    ),
 )
-_TIMESTAMP: Final = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
-_SESSION_ID: Final = re.compile(rb'"sessionId"\s*:\s*"([^"]*)"')
+_TIMESTAMP: Final = (b'"timestamp"', re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"'))
+_SESSION_ID: Final = (b'"sessionId"', re.compile(rb'"sessionId"\s*:\s*"([^"]*)"'))
 
 
 class _Family:
@@ -81,6 +84,25 @@ class _Family:
         self.name = name
         self.main: SourceFile | None = None
         self.agents: list[tuple[str, SourceFile]] = []
+
+
+class _Folders:
+    """What is in the folders of the files; each is listed once, not asked for every name."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, frozenset[str]] = {}
+
+    def hold(self, name: str, *, beside: Path) -> bool:
+        """Whether there is something of this name beside a file."""
+        folder = os.path.split(beside)[0]
+        names = self._names.get(folder)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(folder or "."))  # noqa: PTH208 - of names, no paths
+            except OSError:
+                names = frozenset()
+            self._names[folder] = names
+        return name in names
 
 
 class ClaudeCodeReader:
@@ -97,26 +119,28 @@ class ClaudeCodeReader:
         """Whether the first line looks like a row of a transcript."""
         if file.ending != ".jsonl":
             return False
-        first = file.head.lstrip().split(b"\n", 1)[0]
+        first = file.head.lstrip().partition(b"\n")[0]
         if not first.startswith(b"{") or _HEAD_SIGN.search(first) is None:
             return False
         # Of an assistant row longer than the head, its type is not in sight.
-        return _ROW_TYPE.search(first) is not None or b'"isSidechain"' in first
+        return _first_value(_ROW_TYPE, first) is not None or b'"isSidechain"' in first
 
     def read(
         self, files: Sequence[SourceFile], builder: TraceBuilder, options: ReadOptions
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken row."""
         meter = meter_for(options.count_tokens)
-        seen = SeenCalls()
-        for family in _families(files, options.left_out):
-            _read_family(family, builder, seen, meter)
+        seen, folders = SeenCalls(), _Folders()
+        for family in _families(files, options.left_out, folders):
+            _read_family(family, builder, seen, meter, folders)
 
 
 READER: Final = ClaudeCodeReader()
 
 
-def _families(files: Sequence[SourceFile], left_out: frozenset[Path]) -> list[_Family]:
+def _families(
+    files: Sequence[SourceFile], left_out: frozenset[Path], folders: _Folders
+) -> list[_Family]:
     """Sort files into sessions; sessions in order of their first time stamp."""
     families: dict[tuple[str, str], _Family] = {}
     unique: dict[str, SourceFile] = {}
@@ -124,42 +148,47 @@ def _families(files: Sequence[SourceFile], left_out: frozenset[Path]) -> list[_F
         unique.setdefault(file.resolved, file)
     given = unique.keys() | {str(path) for path in left_out}
 
-    def family(folder: Path, session: str) -> _Family:
-        return families.setdefault((str(folder), session), _Family(session))
+    def family(folder: str, session: str) -> _Family:
+        found = families.get((folder, session))
+        if found is None:
+            found = families[folder, session] = _Family(session)
+        return found
 
-    loose: list[tuple[str, SourceFile]] = []
+    loose: list[tuple[str, str, SourceFile]] = []
     for file in unique.values():
-        name = file.path.name
+        folder, name = os.path.split(file.path)
         agent = _AGENT_FILE.match(name)
         if agent is None:
             found = _SESSION_FILE.match(name)
-            family(file.path.parent, found["session"] if found is not None else name).main = file
+            family(folder, found["session"] if found is not None else name).main = file
         elif (session := _session_of_path(file.path)) is not None:
-            family(session.parent, session.name).agents.append((agent["agent"], file))
+            family(*os.path.split(session)).agents.append((agent["agent"], file))
         else:
-            loose.append((agent["agent"], file))
-    for name, file in loose:
-        named = _SESSION_ID.search(file.head)
-        owner = named[1].decode(errors="replace") if named is not None else ""
-        family(file.path.parent, owner or file.path.name).agents.append((name, file))
+            loose.append((folder, agent["agent"], file))
+    for folder, name, file in loose:
+        named = _first_value(_SESSION_ID, file.head)
+        owner = named.decode(errors="replace") if named is not None else ""
+        family(folder, owner or file.path.name).agents.append((name, file))
     for found_family in families.values():
         if found_family.main is not None:
-            _bring_along(found_family, found_family.main, given)
+            _bring_along(found_family, found_family.main, given, folders)
     return sorted(families.values(), key=_first_time)
 
 
 def _session_of_path(path: Path) -> Path | None:
     """Return SESSION for `SESSION/subagents/**/agent-ID.jsonl`."""
-    if _SUBAGENTS in path.parts:
+    if _SUBAGENTS in os.fspath(path):  # most are not; the path's parts take longer
         for above in path.parents:
             if above.name == _SUBAGENTS:
                 return above.parent
     return None
 
 
-def _bring_along(family: _Family, main: SourceFile, given: set[str]) -> None:
+def _bring_along(family: _Family, main: SourceFile, given: set[str], folders: _Folders) -> None:
     """Add the sub-agents of a session that was given without them."""
-    folder = main.path.parent / family.name / _SUBAGENTS
+    if not folders.hold(family.name, beside=main.path):
+        return
+    folder = main.path.with_name(family.name) / _SUBAGENTS
     if folder.is_dir():
         above = main.path.parent.resolve()
         prefix = main.name[: len(main.name) - len(main.path.name)]
@@ -175,11 +204,21 @@ def _bring_along(family: _Family, main: SourceFile, given: set[str]) -> None:
 def _first_time(family: _Family) -> tuple[bytes, int, str]:
     # Of two sessions that start with the same rows, the shorter is what the longer resumed.
     file = family.main or family.agents[0][1]
-    found = _TIMESTAMP.search(file.head)
-    return (found[1] if found is not None else b"~", file.path.stat().st_size, file.name)
+    time = _first_value(_TIMESTAMP, file.head)
+    return (time if time is not None else b"~", file.size_bytes, file.name)
 
 
-def _read_family(family: _Family, builder: TraceBuilder, seen: SeenCalls, meter: Meter) -> None:
+def _first_value(key: tuple[bytes, re.Pattern[bytes]], head: bytes) -> bytes | None:
+    """Return the first value of a key; the plain search finds the key much faster."""
+    name, with_value = key
+    at = head.find(name)
+    found = with_value.search(head, at) if at >= 0 else None
+    return found[1] if found is not None else None
+
+
+def _read_family(
+    family: _Family, builder: TraceBuilder, seen: SeenCalls, meter: Meter, folders: _Folders
+) -> None:
     logs = SessionLogs(
         name=family.name,
         source=family.main.name if family.main is not None else family.agents[0][1].name,
@@ -201,7 +240,7 @@ def _read_family(family: _Family, builder: TraceBuilder, seen: SeenCalls, meter:
         if read is None:
             continue
         transcripts.append(read)
-        _note_agent(agent, file, read, logs)
+        _note_agent(agent, file, read, logs, folders)
     _find_compacted(transcripts, logs)
     for transcript in transcripts:
         logs.links.update(transcript.links)
@@ -250,20 +289,21 @@ def _transcript(
     return transcript
 
 
-def _note_agent(agent: str, file: SourceFile, read: Transcript, logs: SessionLogs) -> None:
+def _note_agent(
+    agent: str, file: SourceFile, read: Transcript, logs: SessionLogs, folders: _Folders
+) -> None:
     log = read.logs.get(agent)
     if log is None:
         return
     logs.agents[agent] = log
-    meta = file.path.with_name(f"agent-{agent}.meta.json")
-    if meta.is_file():
+    name = f"agent-{agent}.meta.json"
+    if folders.hold(name, beside=file.path) and (meta := file.path.with_name(name)).is_file():
         noted = agent_meta(meta.read_bytes())
         log.agent_type = noted.agent_type
         if noted.tool_use_id:
             logs.use_of_agent[agent] = noted.tool_use_id
-    folder = file.path.parent.name
-    if folder != _SUBAGENTS and _session_of_path(file.path) is not None:
-        logs.run_of_agent[agent] = folder
+    if _session_of_path(file.path) is not None and file.path.parent.name != _SUBAGENTS:
+        logs.run_of_agent[agent] = file.path.parent.name
 
 
 def _find_compacted(transcripts: list[Transcript], logs: SessionLogs) -> None:
@@ -282,14 +322,11 @@ def _find_compacted(transcripts: list[Transcript], logs: SessionLogs) -> None:
 def _leave_out_warm_ups(logs: SessionLogs, builder: TraceBuilder) -> None:
     """Leave out agents that the harness started only to fill a cache."""
     named = set(logs.links.agents.values())
-    reasons: Counter[str] = Counter()
     for name, log in list(logs.agents.items()):
         reason = _warm_up(log) if name not in named else None
         if reason is not None:
-            reasons[reason] += len(log.rounds)
+            builder.exclude(reason, len(log.rounds))
             del logs.agents[name]
-    for reason, count in sorted(reasons.items()):
-        builder.exclude(reason, count)
 
 
 def _warm_up(log: AgentLog) -> str | None:

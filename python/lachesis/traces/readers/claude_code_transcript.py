@@ -27,7 +27,6 @@ from lachesis.traces.readers.agent_log import (
     input_kind,
 )
 from lachesis.traces.readers.claude_code_rows import (
-    CONVERSATION,
     Block,
     Row,
     result_text,
@@ -44,6 +43,7 @@ _JOINT: Final = "\n\n"  # between the blocks of a message
 SYNTHETIC_MODEL: Final = "<synthetic>"
 # By names of their own: before Python 3.12, asking an enum for a member is slow.
 _RESULT = InputKind.RESULT
+_ANYTHING = msgspec.json.Decoder()
 
 
 @dataclass(slots=True)
@@ -69,6 +69,10 @@ class _Thread:
         self.texts = 0  # text blocks of the last call
 
 
+#: Where a row stands: in which thread, and the call whose output it follows.
+_Place = tuple[_Thread, Round | None]
+
+
 class Transcript:
     """The logs of one file.
 
@@ -90,8 +94,7 @@ class Transcript:
         self._meter = meter
         self._fixed_agent = agent
         self._threads: dict[str, _Thread] = {}
-        # Row → thread and the call whose output the row follows.
-        self._place: dict[str | None, tuple[_Thread, Round | None]] = {}
+        self._place: dict[str | None, _Place] = {}
         self._queued: list[tuple[float, str]] = []
         self._side_chains = 0
         self._excluded_calls: set[str] = set()
@@ -105,23 +108,43 @@ class Transcript:
 
     def _read(self) -> None:
         main = self._thread(self._fixed_agent or LEAD_LOG)
+        place_of_row, uuids = self._place, self._seen.uuids
+        with_side_chains = self._fixed_agent is None
         truncated: list[str] = []
-        place = self._place
-        start = (main, None)
         others: dict[str, int] = {}
         try:
             for number, row in rows(self.file, truncated):
-                kind = row.kind
-                if kind in CONVERSATION:
-                    self._conversation_row(number, row, main)
+                kind, uuid = row.kind, row.uuid
+                parent = place_of_row.get(row.parent_uuid)
+                if kind != "assistant" and kind != "user":
+                    if uuid:
+                        place_of_row[uuid] = parent or (main, None)
+                    others[kind] = others.get(kind, 0) + 1
+                    self._other_row(row, main)
                     continue
-                if row.uuid:
-                    place[row.uuid] = place.get(row.parent_uuid, start)
-                others[kind] = others.get(kind, 0) + 1
-                if kind == "attachment":
-                    self._attachment(row, main)
-                elif kind == "queue-operation":
-                    self._queue_operation(row)
+                thread = (
+                    self._side_chain(row, main) if row.is_sidechain and with_side_chains else main
+                )
+                place = parent if parent is not None and parent[0] is thread else (thread, None)
+                if uuid:
+                    known = len(uuids)
+                    uuids.add(uuid)  # and look for it, at once
+                    if len(uuids) == known:
+                        place_of_row.setdefault(uuid, place)
+                        self._repeated_row(thread.log)
+                        continue
+                if not thread.log.rounds and not thread.log.pending:
+                    self._first_row(row, thread.log, parent)
+                if kind == "user":
+                    self._user_row(row, thread)
+                else:
+                    logged = self._call_of(number, row, place)
+                    if logged is not None:
+                        self._merge(logged, row, thread)
+                        if place[1] is not logged:
+                            place = (thread, logged)
+                if uuid:
+                    place_of_row[uuid] = place
         except MALFORMED as wrong:  # in a value that is decoded only where it is needed
             raise InputError(f"not valid JSON: {wrong}", path=self.file.name, row=number) from wrong
         for kind, count in others.items():
@@ -130,6 +153,24 @@ class Transcript:
             self.dropped[reason] += 1
         self._deliver_queued(main)
         self.logs = {key: thread.log for key, thread in self._threads.items() if thread.log.rounds}
+
+    def _repeated_row(self, log: AgentLog) -> None:
+        self.dropped["row repeated by a resumed or forked session"] += 1
+        if not log.rounds:
+            log.starts_midway = True
+
+    def _first_row(self, row: Row, log: AgentLog, parent: _Place | None) -> None:
+        self.first_parent = row.parent_uuid
+        log.session = row.session_id
+        log.version = row.version
+        if row.parent_uuid and parent is None:
+            log.starts_midway = True
+
+    def _other_row(self, row: Row, main: _Thread) -> None:
+        if row.kind == "attachment":
+            self._attachment(row, main)
+        elif row.kind == "queue-operation":
+            self._queue_operation(row)
 
     def _thread(self, agent: str) -> _Thread:
         thread = self._threads.get(agent)
@@ -150,87 +191,57 @@ class Transcript:
 
     # What runs for every row, and takes most of the time that is not decoding.
 
-    def _conversation_row(self, number: int, row: Row, main: _Thread) -> None:
-        inline = row.is_sidechain and self._fixed_agent is None
-        thread = self._side_chain(row, main) if inline else main
-        log = thread.log
-        uuid = row.uuid
-        parent = self._place.get(row.parent_uuid)
-        follows = parent[1] if parent is not None and parent[0] is thread else None
-        if uuid:
-            if uuid in self._seen.uuids:
-                self._place.setdefault(uuid, (thread, follows))
-                self.dropped["row repeated by a resumed or forked session"] += 1
-                if not log.rounds:
-                    log.starts_midway = True
-                return
-            self._seen.uuids.add(uuid)
-        if not log.rounds and not log.pending:
-            self.first_parent = row.parent_uuid
-            log.session = row.session_id
-            log.version = row.version
-            if row.parent_uuid and parent is None:
-                log.starts_midway = True
-        if row.kind == "assistant":
-            logged = self._round_of(number, row, thread, follows)
-            if logged is not None:
-                self._merge(logged, row, thread)
-                follows = logged
-        else:
-            self._user_row(row, thread)
-        if uuid:
-            self._place[uuid] = (thread, follows)
-
-    def _round_of(
-        self, number: int, row: Row, thread: _Thread, follows: Round | None
-    ) -> Round | None:
+    def _call_of(self, number: int, row: Row, place: _Place) -> Round | None:
         """Find or begin the call that the row is a line of; None if it is no request."""
+        thread, follows = place
         message = row.message
         call = message.id or row.uuid or f"{self.file.name}:{number}"
         if row.is_api_error_message or message.model == SYNTHETIC_MODEL:
-            if call not in self._excluded_calls:
-                self._excluded_calls.add(call)
-                reason = "API error" if row.is_api_error_message else "synthetic message"
-                self.excluded[reason] += 1
+            self._exclude(call, "API error" if row.is_api_error_message else "synthetic message")
             return None
         logged = thread.calls.get(call)
         if logged is not None:
             return logged
-        owner = self._seen.calls.setdefault(call, thread.serial)
-        if owner != thread.serial:
-            if call not in self._excluded_calls:
-                self._excluded_calls.add(call)
-                self.excluded["call repeated by a resumed or forked session"] += 1
+        if self._seen.calls.setdefault(call, thread.serial) != thread.serial:
+            self._exclude(call, "call repeated by a resumed or forked session")
             if not thread.log.rounds:
                 thread.log.starts_midway = True
             return None
-        logged = Round(call=call, row=number, inputs=[], model=message.model)
+        logged = Round(call, number, [], message.model)
         if thread.last is not None and follows is not thread.last:
             logged.extends = follows
             logged.rewinds = follows is not None or row.parent_uuid is None
-        thread.calls[call] = logged
-        thread.last = logged
+        thread.calls[call] = thread.last = logged
         thread.texts = 0
         thread.log.begin(logged)
         return logged
+
+    def _exclude(self, call: str, reason: str) -> None:
+        if call not in self._excluded_calls:
+            self._excluded_calls.add(call)
+            self.excluded[reason] += 1
 
     def _merge(self, logged: Round, row: Row, thread: _Thread) -> None:
         message = row.message
         time_s = seconds(row.timestamp)
         if time_s is not None:
-            if logged.first_s is None or time_s < logged.first_s:
-                logged.first_s = time_s
-            if logged.last_s is None or time_s > logged.last_s:
+            if logged.first_s is None or logged.last_s is None:
+                logged.first_s = logged.last_s = time_s
+            elif time_s > logged.last_s:
                 logged.last_s = time_s
+            elif time_s < logged.first_s:
+                logged.first_s = time_s
         if message.stop_reason is not None:
             logged.stopped = True
         usage = message.usage
         if usage is not None:
-            total = usage.total_input_tokens
+            cached, output = usage.cache_read_input_tokens, usage.output_tokens
+            total = (
+                (usage.input_tokens or 0) + (usage.cache_creation_input_tokens or 0) + (cached or 0)
+            )
             if total > (logged.input_tokens or 0):
                 logged.input_tokens = total
-                logged.cached_tokens = usage.cache_read_input_tokens
-            output = usage.output_tokens
+                logged.cached_tokens = cached
             if output is not None and (
                 logged.output_tokens is None or output > logged.output_tokens
             ):
@@ -238,19 +249,20 @@ class Transcript:
         content = message.content
         if isinstance(content, str):
             content = [Block(type="text", text=content)]
+        meter = self._meter
         for block in content or ():
             kind = block.type
             if kind == "text":
                 text = (block.text or "").strip()
                 if text and thread.texts:
-                    logged.visible_tokens += self._meter(_JOINT)
+                    logged.visible_tokens += meter(_JOINT)
                 thread.texts += bool(text)
-                logged.visible_tokens += self._meter(text)
+                logged.visible_tokens += meter(text)
             elif kind == "thinking" or kind == "redacted_thinking":
                 text = (block.thinking or "").strip()
                 if text and logged.reasoning_tokens:
-                    logged.reasoning_tokens += self._meter(_JOINT)
-                logged.reasoning_tokens += self._meter(text)
+                    logged.reasoning_tokens += meter(_JOINT)
+                logged.reasoning_tokens += meter(text)
                 if not text:
                     logged.hidden_reasoning = True
             elif kind.endswith("tool_use"):
@@ -264,36 +276,36 @@ class Transcript:
         logged.tool_uses.append(use)
         if identity:
             thread.tools[identity] = use
-        logged.visible_tokens += arguments_tokens(msgspec.json.decode(block.input), self._meter)
+        logged.visible_tokens += arguments_tokens(_ANYTHING.decode(block.input), self._meter)
 
     def _user_row(self, row: Row, thread: _Thread) -> None:
         content = row.message.content
         time_s = seconds(row.timestamp)
+        if isinstance(content, str):
+            self._user_text(row, content, time_s, thread, with_results=False)
+            return
         texts: list[str] = []
         results = False
-        if isinstance(content, str):
-            texts.append(content)
-        elif content is not None:
-            for block in content:
-                kind = block.type
-                if kind.endswith("tool_result"):
-                    results = True
-                    thread.log.pending.append(self._result(row, block, time_s, thread))
-                elif kind == "text" and block.text is not None:
-                    texts.append(block.text)
-                elif kind in ("image", "document"):
-                    texts.append(f"[{kind}]")
+        for block in content or ():
+            kind = block.type
+            if kind.endswith("tool_result"):
+                results = True
+                self._result(row, block, time_s, thread)
+            elif kind == "text" and block.text is not None:
+                texts.append(block.text)
+            elif kind in ("image", "document"):
+                texts.append(f"[{kind}]")
         if texts:
             self._user_text(row, "\n\n".join(texts), time_s, thread, with_results=results)
 
-    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
+    def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> None:
         identity = block.tool_use_id
         tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
         given = LoggedInput(_RESULT, time_s, tokens, identity)
+        thread.log.pending.append(given)
         use = thread.tools.get(identity) if identity else None
         if use is not None and needs_result(use):
             self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
-        return given
 
     def _user_text(
         self, row: Row, text: str, time_s: float | None, thread: _Thread, *, with_results: bool
@@ -338,6 +350,8 @@ class Transcript:
 
     def _deliver_queued(self, main: _Thread) -> None:
         """Let a notification that was only ever queued arrive with the next call."""
+        if not self._queued:
+            return
         rounds = main.log.rounds
         arrived = {given.returns_agent for logged in rounds for given in logged.inputs}
         for time_s, agent in self._queued:

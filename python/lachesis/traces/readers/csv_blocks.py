@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -117,7 +117,7 @@ class CsvFile:
         self.file = file
         self.names = names
         self.delimiter = delimiter
-        self._stream: io.BufferedReader
+        self._stream: BinaryIO
         self._left: list[str] = []  # lines that were read from the stream and not taken
 
     def __iter__(self) -> Iterator[CsvBlock]:

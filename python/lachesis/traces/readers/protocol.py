@@ -9,9 +9,9 @@ import os
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 import zstandard
@@ -31,20 +31,22 @@ _BUFFER_BYTES = 1 << 18
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(msgspec.Struct, frozen=True):
     """A file to read, compressed or not.
 
     `path` is the file, `name` what messages and the trace's `source` column call it (the path as
     the user gave it, or relative to the folder that was searched). What is read of it shows in
-    `ledger`, if there is one. `real_path` is where `path` leads to, if that was found out before.
+    `ledger`, if there is one. Where it was looked at before, `kept_head` is its head (the whole
+    file, if shorter than `HEAD_BYTES`), `known_size_bytes` its size on disk, and `real_path` where
+    `path` leads to.
     """
 
     path: Path
     name: str
     kept_head: bytes | None = None
-    ledger: ReadLedger | None = field(default=None, compare=False, repr=False)
-    real_path: str | None = field(default=None, compare=False, repr=False)
+    ledger: ReadLedger | None = None
+    real_path: str | None = None
+    known_size_bytes: int | None = None
 
     @property
     def resolved(self) -> str:
@@ -71,19 +73,47 @@ class SourceFile:
             path = path.with_suffix("")
         return path.suffix.lower()
 
+    @property
+    def size_bytes(self) -> int:
+        """Its size on disk."""
+        if self.known_size_bytes is not None:
+            return self.known_size_bytes
+        return self.path.stat().st_size
+
     def beside(self, path: Path, name: str) -> SourceFile:
         """Another file, which a reader found by way of this one."""
         return SourceFile(path, printable(name), ledger=self.ledger)
 
     def peeked(self) -> SourceFile:
         """The same file for a look that is no reading: it does not show in the ledger."""
-        return replace(self, ledger=None)
+        return msgspec.structs.replace(self, ledger=None)
 
-    def open(self, buffer_bytes: int = _BUFFER_BYTES) -> io.BufferedReader:
+    @classmethod
+    def looked_at(cls, path: Path, name: str) -> SourceFile:
+        """A file with its head and its size; raises `InputError` if it cannot be read."""
+        try:
+            # At once, and with room for no more than there is: among thousands of small files a
+            # stream for each would take longer than what is in them.
+            with io.FileIO(path) as file:
+                size_bytes = os.fstat(file.fileno()).st_size
+                room = min(size_bytes, HEAD_BYTES) or HEAD_BYTES
+                head = file.read(room).removeprefix(BOM_UTF8)
+                while len(head) < room and (more := file.read(room - len(head))):
+                    head += more
+        except OSError as fault:
+            raise unreadable(name, fault) from fault
+        if path.suffix.lower() in _COMPRESSED:
+            head = cls(path, name).read_bytes(HEAD_BYTES)
+        return cls(path, name, head, known_size_bytes=size_bytes)
+
+    def open(self, buffer_bytes: int = _BUFFER_BYTES) -> BinaryIO:
         """A decompressed byte stream behind its byte order mark, if it has one.
 
         Raises `InputError` if the file cannot be opened, or its beginning cannot be read.
         """
+        if self.kept_head is not None and len(self.kept_head) < HEAD_BYTES:
+            self.note_read(1.0)
+            return io.BytesIO(self.kept_head)
         try:
             file = io.FileIO(self.path)
         except OSError as fault:
@@ -106,7 +136,7 @@ class SourceFile:
     def note_read(self, share: float) -> None:
         """Report a share of the file as read; for files that are not read from front to end."""
         if self.ledger is not None:
-            self.ledger.reached(self.path, round(share * self.path.stat().st_size))
+            self.ledger.reached(self.path, round(share * self.size_bytes))
 
     def read_bytes(self, limit: int = -1) -> bytes:
         """The decompressed content, or its first `limit` bytes."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ from lachesis.traces.readers.openhands_events import READER as OPENHANDS_EVENTS
 from lachesis.traces.readers.openhands_sdk import READER as OPENHANDS_SDK
 from lachesis.traces.readers.otel_genai import READER as OTEL_GENAI
 from lachesis.traces.readers.pi import READER as PI
-from lachesis.traces.readers.protocol import HEAD_BYTES, Reader, ReadOptions, SourceFile
+from lachesis.traces.readers.protocol import Reader, ReadOptions, SourceFile
 from lachesis.traces.readers.swe_agent import READER as SWE_AGENT
 from lachesis.traces.readers.table import READER as TABLE
 from lachesis.traces.readers.tau import READER as TAU
@@ -127,13 +128,13 @@ def read_batches(
     seen: set[str] = set()
     ledger = ReadLedger(options.watcher)
     heads_bytes = 0
-    for place, resolved, named in _search(paths):
+    for place, resolved, named, is_trace in _search(paths):
         if resolved in seen:
             builder.skip(printable(str(place)), "was given before")
             continue
         seen.add(resolved)
         options.watcher.files_found(len(seen))
-        if place.is_dir():
+        if is_trace:
             trace = Trace.load(place)
             validate(trace, place)
             saved.append(trace)
@@ -149,8 +150,8 @@ def read_batches(
         else:
             heads_bytes += len(file.head)
             head = file.head if heads_bytes <= _HEADS_KEPT_BYTES else None
-            file = SourceFile(place, file.name, head, ledger, resolved)
-            ledger.expect(file.path, file.path.stat().st_size)
+            file = SourceFile(place, file.name, head, ledger, resolved, file.size_bytes)
+            ledger.expect(place, file.size_bytes)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
     for reader in READERS:
@@ -183,6 +184,7 @@ class _Found(NamedTuple):
     place: Path
     resolved: str
     named: bool
+    is_trace: bool
 
 
 def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
@@ -200,12 +202,13 @@ def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
         if not (place.is_dir() or place.is_file()):
             rule = "must be a file or a folder; a pipe or device cannot be read twice"
             raise InputError(rule if place.exists() else "no such file or folder", path=place)
-        if place.is_dir() and not (place / MANIFEST).is_file():
+        is_folder = place.is_dir()
+        if is_folder and not (place / MANIFEST).is_file():
             if place.suffix == ".trace":
                 raise InputError(f"holds no {MANIFEST}", path=place)
             yield from _below(place, os.path.realpath(place))
         else:
-            yield _Found(place, os.path.realpath(place), named=True)
+            yield _Found(place, os.path.realpath(place), named=True, is_trace=is_folder)
 
 
 def _below(folder: Path, resolved: str) -> Iterator[_Found]:
@@ -213,7 +216,7 @@ def _below(folder: Path, resolved: str) -> Iterator[_Found]:
     # folders with thousands of files, system calls for each would be a large part of the reading.
     try:
         with os.scandir(resolved) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=attrgetter("name"))
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
@@ -227,7 +230,8 @@ def _below(folder: Path, resolved: str) -> Iterator[_Found]:
         except OSError as fault:
             raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
         if is_trace or is_file:
-            yield _Found(place, os.path.realpath(place) if is_link else entry.path, named=False)
+            real_path = os.path.realpath(place) if is_link else entry.path
+            yield _Found(place, real_path, named=False, is_trace=is_trace)
         elif is_folder and not is_link:  # a link may lead back up
             yield from _below(place, entry.path)
 
@@ -236,16 +240,16 @@ def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile
     """The file with its head, or None if it is empty, or unreadable and not named by the user."""
     name = printable(str(place))
     try:
-        head = SourceFile(place, name).read_bytes(HEAD_BYTES)
+        file = SourceFile.looked_at(place, name)
     except InputError as fault:
         if named:
             raise
         builder.skip(name, fault.rule)
         return None
-    if not head.strip():
+    if not file.head or file.head.isspace():
         builder.skip(name, "is empty")
         return None
-    return SourceFile(place, name, head)
+    return file
 
 
 def _reader_of(

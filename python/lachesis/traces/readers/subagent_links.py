@@ -7,7 +7,6 @@ older versions only in the result's text. Shared by the readers of both formats.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -23,18 +22,17 @@ _MESSAGE_TOOL: Final = "SendMessage"
 _ASYNC_LAUNCH: Final = "Async agent launched"
 
 
-@dataclass(slots=True)
-class SubagentLinks:
+class SubagentLinks(msgspec.Struct):
     """What is known of who started whom.
 
     `agents` and `runs` are keyed by tool call: the agent that it started, or the workflow run.
     `run_of_task` names the run that a background task's id stands for, `types` the agents' types.
     """
 
-    agents: dict[str, str] = field(default_factory=dict)
-    runs: dict[str, str] = field(default_factory=dict)
-    run_of_task: dict[str, str] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
+    agents: dict[str, str] = msgspec.field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
+    run_of_task: dict[str, str] = msgspec.field(default_factory=dict)
+    types: dict[str, str] = msgspec.field(default_factory=dict)
 
     def update(self, other: SubagentLinks) -> None:
         """Add what `other` knows."""
