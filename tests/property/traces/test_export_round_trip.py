@@ -96,6 +96,8 @@ def test_frontier(logs: list, block_tokens: int):
     if not has_output(trace):
         return
     said, agents, again = exported(trace, ExportFormat.FRONTIER, block_tokens)
+    if not any(tokens for tokens, _, _ in said):
+        return  # without any hash the format's rows say what each request adds
     assert read(again) == said
     assert set(again.sessions["session"].to_pylist()) == agents
 
