@@ -13,6 +13,7 @@ import pytest
 
 from lachesis.traces import (
     builder,
+    column_groups,
     digests,
     open_trace,
     record_groups,
@@ -21,7 +22,7 @@ from lachesis.traces import (
     trace_files,
 )
 from lachesis.traces.opening import open_batches
-from lachesis.traces.readers import block_numbers, csv_blocks, request_rows
+from lachesis.traces.readers import block_table, csv_blocks, protocol, request_rows
 from lachesis.traces.readers.protocol import SourceFile
 
 #: Bytes that peak memory may grow by for each byte that the log is longer. Before sessions went to
@@ -46,7 +47,12 @@ def small(monkeypatch):
         (trace_files, "_GROUP_BYTES", 20_000),
         (csv_blocks, "_BLOCK_BYTES", 8_000),
         (request_rows, "_ROWS_AT_ONCE", 200),
-        (block_numbers, "_USES_TILL_RELEASE", 64),
+        (protocol, "LINES_BYTES", 2_000),
+        (column_groups, "_RUN_BYTES", 60_000),
+        (column_groups, "_READ_BYTES", 500),
+        (column_groups, "_GROUPED_BYTES", 20_000),
+        (block_table, "_STAYS_BYTES", 1_000),
+        (block_table, "_USES_TILL_RELEASE", 1_000),
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(SourceFile.open, "__defaults__", (4_000,))

@@ -29,6 +29,7 @@ import numpy as np
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.block_chains import BlockContext, BlockSize, blocks_of
+from lachesis.traces.readers.block_numbers import BlockNumbers
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
     LoneColumns,
@@ -114,7 +115,7 @@ class _File:
             return
         numbers = NameNumbers()
         sessions = RecordGroups(self.scratch)
-        chains = SessionChains(self.block_tokens, scratch=self.scratch)
+        chains, blocks = SessionChains(self.scratch), BlockNumbers(self.scratch)
         recovered = alone = 0
         for _, record in taken.records():
             each: _Row = _DECODER.decode(record)
@@ -123,8 +124,11 @@ class _File:
                 raise self._broken(each, "session_id", "is needed in every row", "missing")
             known = len(numbers)
             if name is None and each.blocks:
-                tokens = each.request.input_tokens, each.request.output_tokens
-                name = f"chain-{chains.session_of(*tokens, array('Q', each.blocks))}"
+                count = min(len(each.blocks), each.request.input_tokens // self.block_tokens)
+                ids = np.array(each.blocks[:count], np.uint64)
+                tokens = np.array([each.request.input_tokens, each.request.output_tokens])
+                placed = chains.place(tokens[:1], tokens[1:], blocks.of(ids), np.array([count]))
+                name = f"chain-{placed[0][0]}"
                 number = numbers.of(name)
                 recovered += number == known
             elif name is None:

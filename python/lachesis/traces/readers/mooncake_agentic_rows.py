@@ -10,7 +10,7 @@ import msgspec
 from lachesis.errors import InputError
 from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_rows import decoded_lines
-from lachesis.traces.readers.mooncake import Milliseconds, MooncakeRow, block_size
+from lachesis.traces.readers.mooncake_rows import Milliseconds, MooncakeRow, block_size
 from lachesis.traces.readers.protocol import SourceFile
 from lachesis.traces.tool_classes import tool_class
 

@@ -27,6 +27,8 @@ HEAD_BYTES = 65_536
 _COMPRESSED = {".gz", ".zst"}
 #: So small that its memory is used again for the next file, and not given back to the system.
 _BUFFER_BYTES = 1 << 18
+#: So much of a file's lines is handled at once where many are.
+LINES_BYTES = 1 << 19
 #: What reading a file, or decompressing it, may raise.
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
@@ -123,6 +125,15 @@ class SourceFile:
                 for number, line in enumerate(stream, 1):
                     if not line.isspace():
                         yield number, line
+        except STREAM_FAULTS as fault:
+            raise unreadable(self.name, fault) from fault
+
+    def line_blocks(self) -> Iterator[bytes]:
+        """The same lines, empty ones too, in blocks of whole lines."""
+        try:
+            with self.open() as stream:
+                while block := stream.read(LINES_BYTES) + stream.readline():
+                    yield block
         except STREAM_FAULTS as fault:
             raise unreadable(self.name, fault) from fault
 
