@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from lachesis.errors import InputError
 from lachesis.traces.batches import CollectedSessions
-from lachesis.traces.grown_sessions import CountedRequests, grown_sessions
+from lachesis.traces.grown_sessions import CountedRequests, count_filled, grown_sessions
 from lachesis.traces.logged import Stripping
 from lachesis.traces.lone_requests import LoneRequests, lone_sessions
 from lachesis.traces.prompts import (
@@ -185,6 +185,7 @@ class TraceBuilder:
         workload: str,
         harness: str,
         source: str,
+        stripping: Stripping = "off",
     ) -> None:
         """Take in sessions by columns, those that only grow, and by `push` the others, in order.
 
@@ -196,6 +197,7 @@ class TraceBuilder:
             workload: of those that only grow, like what follows.
             harness: likewise.
             source: likewise.
+            stripping: likewise; not ``turn`` or ``round``.
         """
         self._fold()
         unique: list[str] = []
@@ -212,8 +214,10 @@ class TraceBuilder:
             self._folds = True
         tables = self._rows.take()
         if unique:
+            columns = requests.where(grown)
+            count_filled(columns, stripping, self.quality)
             made = grown_sessions(
-                requests.where(grown), unique, workload=workload, harness=harness, source=source
+                columns, unique, workload=workload, harness=harness, source=source
             )
             places = np.concatenate([np.flatnonzero(grown), np.array(pushed, np.int64)])
             tables = in_order([made, tables], places) if pushed else made

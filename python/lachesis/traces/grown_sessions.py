@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lachesis.traces.agent_recovery import PROMPT_BY_CACHE, PROMPT_UNKNOWN
+from lachesis.traces.logged import Stripping
+from lachesis.traces.quality import Quality
 from lachesis.traces.schema import (
     AFTER_TYPE,
     REQUESTS,
@@ -35,6 +38,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+RECOGNISED_OFF = "stripping", "recognised: off"
 _SESSION_END = str(Boundary.SESSION_END)
 
 
@@ -45,12 +49,12 @@ class CountedRequests:
     Attributes:
         lengths: how many requests each session has, at least 1.
         input_tokens, output_tokens, reasoning_tokens: as of `SessionBuilder.request`.
-        agreed_tokens: how much of an input the context held, as far as the log tells.
+        agreed_tokens: how much of an input the context held; None if only lengths tell.
         start_s, end_s, delay_s: in seconds; NaN where the log says nothing.
         opens_turn: whether a request opens one; a session's first does anyway.
         inferred: whether the input's count is no report.
         cached_tokens, model: Arrow arrays with nulls where the log says nothing.
-        prompt_tokens: of each session's first input.
+        prompt_tokens: of each session's first input; None if only its cache hit tells.
         prompt_key: an Arrow array; of each session, null where prompts are not told apart.
     """
 
@@ -58,7 +62,7 @@ class CountedRequests:
     input_tokens: Ints
     output_tokens: Ints
     reasoning_tokens: Ints
-    agreed_tokens: Ints
+    agreed_tokens: Ints | None
     start_s: Floats
     end_s: Floats
     delay_s: Floats
@@ -66,7 +70,7 @@ class CountedRequests:
     inferred: Bools
     cached_tokens: pa.Array
     model: pa.Array
-    prompt_tokens: Ints
+    prompt_tokens: Ints | None
     prompt_key: pa.Array
 
     @property
@@ -79,12 +83,22 @@ class CountedRequests:
         """Which session each request is of."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
+    @property
+    def prompts(self) -> Ints:
+        """The tokens of each session's prompt."""
+        given = self.prompt_tokens
+        if given is None:
+            given = pc.fill_null(self.cached_tokens, 0).to_numpy()[self.starts]
+        return np.minimum(given, self.input_tokens[self.starts])
+
     def grow(self) -> Bools:
         """Which sessions only grow, and break no rule for which `recover_session` looks."""
         first = np.zeros(len(self.input_tokens), np.bool_)
         first[self.starts] = True
         held = np.roll(self.input_tokens + self.output_tokens, 1)
-        fits = first | ((self.agreed_tokens == held) & (self.input_tokens >= held))
+        fits = first | (self.input_tokens >= held)
+        if self.agreed_tokens is not None:
+            fits &= first | (self.agreed_tokens == held)
         fits &= (self.input_tokens <= TOKENS_MAX) & (self.output_tokens >= 1)
         fits &= self.reasoning_tokens <= self.output_tokens
         fits &= ~np.isinf(self.start_s) & ~np.isinf(self.end_s) & ~(self.end_s < self.start_s)
@@ -101,10 +115,12 @@ class CountedRequests:
         mask, whole = pa.array(rows), pa.array(kept)
         return CountedRequests(
             self.lengths[kept], self.input_tokens[rows], self.output_tokens[rows],
-            self.reasoning_tokens[rows], self.agreed_tokens[rows], self.start_s[rows],
-            self.end_s[rows], self.delay_s[rows], self.opens_turn[rows], self.inferred[rows],
-            self.cached_tokens.filter(mask), self.model.filter(mask),
-            self.prompt_tokens[kept], self.prompt_key.filter(whole),
+            self.reasoning_tokens[rows],
+            None if self.agreed_tokens is None else self.agreed_tokens[rows],
+            self.start_s[rows], self.end_s[rows], self.delay_s[rows], self.opens_turn[rows],
+            self.inferred[rows], self.cached_tokens.filter(mask), self.model.filter(mask),
+            None if self.prompt_tokens is None else self.prompt_tokens[kept],
+            self.prompt_key.filter(whole),
         )  # fmt: skip
 
 
@@ -115,7 +131,7 @@ def grown_sessions(
     name = pa.array(names, pa.string())
     session = requests.session
     within = np.arange(len(session)) - requests.starts[session]
-    prompt = np.minimum(requests.prompt_tokens, requests.input_tokens[requests.starts])
+    prompt = requests.prompts
     tables = {
         "sessions": _table(
             SESSIONS,
@@ -131,6 +147,18 @@ def grown_sessions(
         "segments": _segments(requests, name, prompt),
     }
     return {**tables, "spawns": SPAWNS.empty_table()}
+
+
+def count_filled(requests: CountedRequests, stripping: Stripping, quality: Quality) -> None:
+    """Count what `recover_session` would have filled in."""
+    count = len(requests.lengths)
+    if stripping == "auto":
+        quality.fill(*RECOGNISED_OFF, count)  # what only grows shows no fall
+    if requests.prompt_tokens is None:
+        hit = int((requests.prompts > 0).sum())
+        for filled, sessions in ((PROMPT_BY_CACHE, hit), (PROMPT_UNKNOWN, count - hit)):
+            if sessions:
+                quality.fill(*filled, sessions)
 
 
 def _requests(

@@ -39,6 +39,7 @@ from lachesis.traces.readers.json_rows import decoded_blocks
 from lachesis.traces.readers.mooncake_rows import MooncakeColumns, MooncakeRow, block_size
 from lachesis.traces.readers.mooncake_sessions import MooncakeSessions
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.readers.session_rows import known_seconds
 from lachesis.traces.schema import TOKENS_MAX, UsageSource
 
 _DESCRIPTION: Final = __doc__ or ""
@@ -182,7 +183,7 @@ class _Block:
         )  # fmt: skip
         columns = counted.where(grown)
         _fill(builder, _ONE_TURN, len(columns.lengths))
-        _fill(builder, _SHARED, int((columns.prompt_tokens > 0).sum()))
+        _fill(builder, _SHARED, int((columns.prompts > 0).sum()))
         _fill(builder, _WHOLE, int(columns.inferred.sum()))
 
     def _push_one(self, place: int, builder: TraceBuilder) -> None:
@@ -215,16 +216,12 @@ class _Block:
                 prompt_tokens=None if index else prompt_tokens,
                 prefix_key=self.keys[place] if prompt_tokens else None,
                 output_tokens=int(each["output_tokens"]),
-                start_s=_known(each["start_s"]),
-                delay_s=_known(each["wait_s"]) if index else None,
+                start_s=known_seconds(each["start_s"]),
+                delay_s=known_seconds(each["wait_s"]) if index else None,
                 usage_source=UsageSource.INFERRED if each["is_whole"] else UsageSource.REPORTED,
                 row=int(each["row"]),
             )
         builder.finish(session)
-
-
-def _known(seconds: float) -> float | None:
-    return None if np.isnan(seconds) else float(seconds)
 
 
 def _fill(builder: TraceBuilder, field_and_how: tuple[str, str], count: int) -> None:
