@@ -35,23 +35,28 @@ STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read, compressed or not.
+    """A file to read, compressed or not. There may be millions, so each keeps but names.
 
-    `path` is the file, `name` what messages and the trace's `source` column call it (the path as
-    the user gave it, or relative to the folder that was searched). What is read of it shows in
-    `ledger`, if there is one. `real_path` is where `path` leads to, if that was found out before.
+    `place` is the file's path, `name` what messages and the trace's `source` column call it (the
+    path as the user gave it, or relative to the folder that was searched). What is read of it shows
+    in `ledger`, if there is one. `real_path` is where `place` leads to, if that is known.
     """
 
-    path: Path
+    place: str
     name: str
     kept_head: bytes | None = None
     ledger: ReadLedger | None = field(default=None, compare=False, repr=False)
     real_path: str | None = field(default=None, compare=False, repr=False)
 
     @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return Path(self.place)
+
+    @property
     def resolved(self) -> str:
         """The path with all links followed: equal for two files that are the same."""
-        return os.path.realpath(self.path) if self.real_path is None else self.real_path
+        return os.path.realpath(self.place) if self.real_path is None else self.real_path
 
     @property
     def head(self) -> bytes:
@@ -75,7 +80,7 @@ class SourceFile:
 
     def beside(self, path: Path, name: str) -> SourceFile:
         """Another file, which a reader found by way of this one."""
-        return SourceFile(path, printable(name), ledger=self.ledger)
+        return SourceFile(str(path), printable(name), ledger=self.ledger)
 
     def peeked(self) -> SourceFile:
         """The same file for a look that is no reading: it does not show in the ledger."""
@@ -87,10 +92,10 @@ class SourceFile:
         Raises `InputError` if the file cannot be opened, or its beginning cannot be read.
         """
         try:
-            file = io.FileIO(self.path)
+            file = io.FileIO(self.place)
         except OSError as fault:
             raise unreadable(self.name, fault) from fault
-        raw: Any = file if self.ledger is None else CountedFile(file, self.path, self.ledger)
+        raw: Any = file if self.ledger is None else CountedFile(file, self.place, self.ledger)
         match self.path.suffix.lower():
             case ".gz":
                 raw = _GzipStream(raw)
@@ -108,7 +113,7 @@ class SourceFile:
     def note_read(self, share: float) -> None:
         """Report a share of the file as read; for files that are not read from front to end."""
         if self.ledger is not None:
-            self.ledger.reached(self.path, round(share * self.path.stat().st_size))
+            self.ledger.reached(self.place, round(share * self.path.stat().st_size))
 
     def read_bytes(self, limit: int = -1) -> bytes:
         """The decompressed content, or its first `limit` bytes."""

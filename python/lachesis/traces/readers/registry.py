@@ -41,6 +41,7 @@ from lachesis.traces.readers.table import READER as TABLE
 from lachesis.traces.readers.tau import READER as TAU
 from lachesis.traces.readers.tolerance import read_files
 from lachesis.traces.readers.weka import READER as WEKA
+from lachesis.traces.record_groups import NameNumbers
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME
 from lachesis.traces.trace import Trace
 from lachesis.traces.trace_files import MANIFEST
@@ -124,16 +125,16 @@ def read_batches(
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
-    seen: set[str] = set()
+    seen = NameNumbers()
     ledger = ReadLedger(options.watcher)
     heads_bytes = 0
-    for place, resolved, named in _search(paths):
-        if resolved in seen:
-            builder.skip(printable(str(place)), "was given before")
+    for place, resolved, named, is_trace in _search(paths):
+        known = len(seen)
+        if seen.of(resolved) < known:
+            builder.skip(printable(place), "was given before")
             continue
-        seen.add(resolved)
         options.watcher.files_found(len(seen))
-        if place.is_dir():
+        if is_trace:
             trace = Trace.load(place)
             validate(trace, place)
             saved.append(trace)
@@ -150,7 +151,7 @@ def read_batches(
             heads_bytes += len(file.head)
             head = file.head if heads_bytes <= _HEADS_KEPT_BYTES else None
             file = SourceFile(place, file.name, head, ledger, resolved)
-            ledger.expect(file.path, file.path.stat().st_size)
+            ledger.expect(place, file.path.stat().st_size)
             by_reader.setdefault(reader.name, []).append(file)
     builder.may_skip(found)
     for reader in READERS:
@@ -180,9 +181,10 @@ def _refuse_repairs(batches: TraceBatches, options: ReadOptions) -> None:
 class _Found(NamedTuple):
     """A file or a saved trace, where its path leads to, and whether the user named it."""
 
-    place: Path
+    place: str
     resolved: str
     named: bool
+    is_trace: bool
 
 
 def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
@@ -205,7 +207,7 @@ def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
                 raise InputError(f"holds no {MANIFEST}", path=place)
             yield from _below(place, os.path.realpath(place))
         else:
-            yield _Found(place, os.path.realpath(place), named=True)
+            yield _Found(str(place), os.path.realpath(place), named=True, is_trace=place.is_dir())
 
 
 def _below(folder: Path, resolved: str) -> Iterator[_Found]:
@@ -217,24 +219,28 @@ def _below(folder: Path, resolved: str) -> Iterator[_Found]:
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
-        place = folder / entry.name
+        inside = folder / entry.name
         is_link = entry.is_symlink()
-        kind = place if is_link else entry
+        kind = inside if is_link else entry
         try:
             is_folder = kind.is_dir()
-            is_trace = is_folder and (place / MANIFEST).is_file()
+            is_trace = is_folder and (inside / MANIFEST).is_file()
             is_file = kind.is_file()
         except OSError as fault:
-            raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
+            raise InputError(f"cannot be read: {fault.strerror}", path=inside) from fault
+        place = str(inside)
         if is_trace or is_file:
-            yield _Found(place, os.path.realpath(place) if is_link else entry.path, named=False)
+            real = os.path.realpath(place) if is_link else entry.path
+            # One string for both where they are the same: there may be millions.
+            real = place if real == place else real
+            yield _Found(place, real, named=False, is_trace=is_trace)
         elif is_folder and not is_link:  # a link may lead back up
-            yield from _below(place, entry.path)
+            yield from _below(inside, entry.path)
 
 
-def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
+def _with_head(place: str, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
     """The file with its head, or None if it is empty, or unreadable and not named by the user."""
-    name = printable(str(place))
+    name = printable(place)
     try:
         head = SourceFile(place, name).read_bytes(HEAD_BYTES)
     except InputError as fault:
