@@ -109,7 +109,7 @@ class _Slots:
     def find(self, ids: Ids) -> Numbers:
         """The number of each id, -1 where it is not there."""
         numbers = np.full(len(ids), -1, np.int64)
-        slots = self._table.reach_some(len(ids))
+        slots = self._table.reach_below(0, len(ids))
         left, places = np.arange(len(ids)), self._places(ids)
         while len(left):
             found = slots[places]
@@ -123,7 +123,7 @@ class _Slots:
     def add(self, ids: Ids, numbers: Numbers) -> None:
         """Put in ids that differ and are not there."""
         self._taken += len(ids)
-        slots = self._table.reach_some(len(ids))
+        slots = self._table.reach_below(0, len(ids))
         left, places = np.arange(len(ids)), self._places(ids)
         while len(left):
             free = slots["number"][places] == 0

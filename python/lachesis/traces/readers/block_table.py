@@ -39,14 +39,13 @@ class BlockTable:
 
     def reach(self, numbers: Numbers) -> NDArray[Any]:
         """The records, enough for these numbers; good until the next call."""
-        needed = int(numbers.max()) + 1 if len(numbers) else 0
-        if needed > len(self.records):
-            self._grow(max(needed, len(self.records) * 3 // 2))
-        return self.reach_some(len(numbers))
+        return self.reach_below(int(numbers.max()) + 1 if len(numbers) else 0, len(numbers))
 
-    def reach_some(self, count: int) -> NDArray[Any]:
-        """The records as far as they were ever reached, for so many uses; good as above."""
-        self._uses += count
+    def reach_below(self, end: int, uses: int) -> NDArray[Any]:
+        """The records below a number, for so many uses; good as above."""
+        if end > len(self.records):
+            self._grow(max(end, len(self.records) * 3 // 2))
+        self._uses += uses
         if self._uses >= _USES_TILL_RELEASE:
             self._uses = 0
             if self.records.nbytes > _STAYS_BYTES and hasattr(self._map, "madvise"):

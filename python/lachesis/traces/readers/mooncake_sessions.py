@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lachesis.traces.readers.block_chains import agreed_tokens
 from lachesis.traces.readers.block_numbers import BlockNumbers, Ids
-from lachesis.traces.readers.block_table import Numbers
+from lachesis.traces.readers.block_table import BlockTable, Numbers
 from lachesis.traces.readers.mooncake_rows import MooncakeColumns
 from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
 from lachesis.traces.record_groups import NameNumbers, RecordGroups
@@ -37,7 +37,7 @@ class MooncakeSessions:
         self._name_numbers = NameNumbers()
         self._of_name = array("i")
         self._names = RecordGroups(scratch)  # by session
-        self._held: dict[int, tuple[array[int], tuple[int, int]]] = {}
+        self._last = _LastInputs(scratch)
 
     def place(self, requests: MooncakeColumns) -> tuple[Numbers, Numbers]:
         """The session of each request, and how much of its input that one's context held."""
@@ -107,11 +107,39 @@ class MooncakeSessions:
             tokens = int(requests.input_tokens[row]), int(requests.output_tokens[row])
             is_new[row] = number == known
             if not is_new[row]:
-                agreed[row] = agreed_tokens(
-                    *self._held[number], whole, tokens[0], self.block_tokens
-                )
-            self._held[number] = whole, tokens
+                held, before = self._last.of(number)
+                agreed[row] = agreed_tokens(held, before, whole, tokens[0], self.block_tokens)
+            self._last.put(number, whole, tokens)
         return numbers
+
+
+class _LastInputs:
+    """The last request of each session that has a name: its blocks, on disk, and its tokens."""
+
+    def __init__(self, scratch: Path | None) -> None:
+        self._ids = BlockTable(np.dtype(np.uint64), scratch)
+        self._end = 0
+        self._begin = array("q")
+        self._count = array("i")
+        self._input_tokens = array("q")
+        self._output_tokens = array("q")
+
+    def of(self, session: int) -> tuple[array[int], tuple[int, int]]:
+        """Whole blocks of its input, and input and output tokens."""
+        begin, count = self._begin[session], self._count[session]
+        ids = self._ids.reach_below(0, 1)[begin : begin + count]
+        tokens = self._input_tokens[session], self._output_tokens[session]
+        return array("Q", ids.tobytes()), tokens
+
+    def put(self, session: int, blocks: array[int], tokens: tuple[int, int]) -> None:
+        """Take a request of a session, which is known or the next one."""
+        if session == len(self._begin):
+            for column in (self._begin, self._count, self._input_tokens, self._output_tokens):
+                column.append(0)
+        self._begin[session], self._count[session] = self._end, len(blocks)
+        self._input_tokens[session], self._output_tokens[session] = tokens
+        self._end += len(blocks)
+        self._ids.reach_below(self._end, 1)[self._end - len(blocks) : self._end] = blocks
 
 
 def _leading(counts: Numbers, kept: Numbers) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ take many requests at once, since columns are looked up for all of them together
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +40,8 @@ class SessionChains:
         # tokens of input and output; 0 blocks elsewhere.
         self._count = BlockTable(np.dtype(np.int32), scratch)
         self._tokens = BlockTable(np.dtype(np.uint32), scratch)
-        # While requests are placed, whether one of them ends with it.
-        self._is_last = BlockTable(np.dtype(np.bool_), scratch)
+        # While requests are placed, the first of them that ends with it, from 1.
+        self._first_end = BlockTable(np.dtype(np.int32), scratch)
 
     def place(
         self, input_tokens: Numbers, output_tokens: Numbers, blocks: Numbers, counts: Numbers
@@ -53,28 +54,34 @@ class SessionChains:
             blocks: the whole blocks of all inputs, one after another.
             counts: how many of these each input has.
         """
-        owners, is_last = self._owner.reach(blocks), self._is_last.reach(blocks)
+        owners, first_end = self._owner.reach(blocks), self._first_end.reach(blocks)
         counts_of, tokens_of = self._count.reach(blocks), self._tokens.reach(blocks)
         request = np.repeat(np.arange(len(counts)), counts)
         ends = np.cumsum(counts)
         place = np.arange(1, len(blocks) + 1) - np.repeat(ends - counts, counts)
-        last = blocks[ends[counts > 0] - 1]
         free = np.flatnonzero(owners[blocks] == 0)
         # Of several requests with a block the first one stays, as it is put there last.
         owners[blocks[free][::-1]] = -1 - request[free][::-1]
-        is_last[last] = True
-        ended = np.flatnonzero((counts_of[blocks] == place) | is_last[blocks])
-        is_last[last] = False
-        found = blocks[ended]
-        mentions = [
-            column.tolist()
-            for column in (
-                request[ended], found, place[ended], owners[found], counts_of[found],
-                tokens_of[found],
-            )
-        ]  # fmt: skip
+        with_blocks = np.flatnonzero(counts > 0)
+        last = blocks[ends[with_blocks] - 1]
+        first_end[last[::-1]] = with_blocks[::-1] + 1
+        found = first_end[blocks]
+        first_end[last] = 0
+        may_match = (counts_of[blocks] == place) | ((found > 0) & (found <= request))
+        may_match[ends[with_blocks] - 1] = True  # an input's last block always, see below
+        at = np.flatnonzero(may_match)
+        mentions = _Mentions(
+            np.searchsorted(request[at], np.arange(len(counts) + 1)).tolist(),
+            *(
+                column.tolist()
+                for column in (
+                    blocks[at], place[at], owners[blocks[at]], counts_of[blocks[at]],
+                    tokens_of[blocks[at]],
+                )
+            ),
+        )  # fmt: skip
         sessions, held, changes = self._walk(
-            input_tokens.tolist(), output_tokens.tolist(), list(zip(*mentions, strict=True))
+            input_tokens.tolist(), output_tokens.tolist(), mentions
         )
         owners[blocks[free]] = sessions[-1 - owners[blocks[free]]] + 1
         changed = np.fromiter(changes, np.int64, len(changes))
@@ -83,44 +90,51 @@ class SessionChains:
         return sessions, held
 
     def _walk(
-        self, input_tokens: list[int], output_tokens: list[int], mentions: list[_Mention]
+        self, input_tokens: list[int], output_tokens: list[int], mentions: _Mentions
     ) -> tuple[Numbers, Numbers, dict[int, tuple[int, int]]]:
         """Sessions, tokens held, and what changed: blocks and tokens of inputs, by last block.
 
-        One request after another, since each may end where a later one goes on; what one input says
-        of its blocks from the last one to the first.
+        One request after another, since each may end where a later one goes on.
         """
+        begins, blocks, places, owners, counts, tokens = mentions
         sessions: list[int] = []
         held: list[int] = []
         ended: dict[int, tuple[int, int]] = {}
-        mentions = mentions[::-1]
-        for index, (inputs, outputs) in enumerate(zip(input_tokens, output_tokens, strict=True)):
-            own: list[_Mention] = []
-            while mentions and mentions[-1][0] == index:
-                own.append(mentions.pop())
-            session, tokens = self.sessions, 0
-            for _, block, place, owner, count, before in reversed(own):
-                if block in ended:
-                    count, before = ended[block]
-                if count == place and before <= inputs:
-                    session = owner - 1 if owner > 0 else sessions[-1 - owner]
-                    tokens = before
-                    ended[block] = 0, before
+        for index, inputs in enumerate(input_tokens):
+            begin, end = begins[index], begins[index + 1]
+            for at in range(end - 1, begin - 1, -1):
+                change = ended.get(blocks[at])
+                count, before = (counts[at], tokens[at]) if change is None else change
+                if count == places[at] and before <= inputs:
+                    owner = owners[at]
+                    sessions.append(owner - 1 if owner > 0 else sessions[-1 - owner])
+                    held.append(before)
+                    ended[blocks[at]] = 0, before
                     break
             else:
+                sessions.append(self.sessions)
+                held.append(0)
                 self.sessions += 1
-            sessions.append(session)
-            held.append(tokens)
-            if own:  # its last block is among them
-                _, block, place, owner, *_ = own[-1]
-                if session == (owner - 1 if owner > 0 else sessions[-1 - owner]):
-                    ended[block] = place, inputs + outputs
+            if end > begin:  # the last block comes last
+                owner = owners[end - 1]
+                if sessions[index] == (owner - 1 if owner > 0 else sessions[-1 - owner]):
+                    ended[blocks[end - 1]] = places[end - 1], inputs + output_tokens[index]
         return np.array(sessions, np.int64), np.array(held, np.int64), ended
 
 
-#: Where an input has a block with which this or another input ends: the request, the block and its
-#: place, its owner, and the blocks and tokens of the input that ended with it before.
-_Mention = tuple[int, int, int, int, int, int]
+class _Mentions(NamedTuple):
+    """Where inputs have a block with which another one may end, request by request.
+
+    `begins`: where each request's begin, and the last one's end. Of each mention the block, its
+    place in the input, its owner, and the blocks and tokens of the input that ended with it before.
+    """
+
+    begins: list[int]
+    blocks: list[int]
+    places: list[int]
+    owners: list[int]
+    counts: list[int]
+    tokens: list[int]
 
 
 class SharedPrompts:
