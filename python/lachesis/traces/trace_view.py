@@ -30,10 +30,6 @@ class TraceView:
             name: ints(pc.fill_null(pc.index_in(table["session"], value_set=self.names), -1))
             for name, table in trace.tables.items()
         }
-        # Where each session's requests begin, and the last one's end; once these stand in order.
-        self._first_request = np.searchsorted(
-            self.session["requests"], np.arange(len(self.names) + 1), "left"
-        )
         self.after_request = np.zeros(0, np.int64)
         self.after_of = np.zeros(0, np.int64)  # row of the request that waits
 
@@ -53,8 +49,10 @@ class TraceView:
 
     def request_rows(self, sessions: Ints, requests: Ints) -> Ints:
         """Rows in `requests` of (session code, request number), -1 where there is none."""
-        rows = self._first_request[sessions] + requests
-        return np.where((requests >= 0) & (rows < self._first_request[sessions + 1]), rows, -1)
+        starts = np.searchsorted(self.session["requests"], sessions, "left")
+        ends = np.searchsorted(self.session["requests"], sessions, "right")
+        rows = starts + requests
+        return np.where((requests >= 0) & (rows < ends), rows, -1)
 
     def segment_rows(self, sessions: Ints, segments: Ints) -> Ints:
         """Rows in `segments` of (session code, segment id), -1 where there is none."""
@@ -105,12 +103,6 @@ def _chunked(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
 def pair_keys(high: Ints, low: Ints) -> Ints:
     """One sortable key of two ids below 2³¹; negative where the first is."""
     return (high << 32) + low
-
-
-def sorted_set(keys: Ints) -> Ints:
-    """Each key once, ascending; faster than `np.unique`, which hashes, where many are in order."""
-    ordered = np.sort(keys)
-    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) > 0]
 
 
 def lookup(sorted_keys: Ints, wanted: Ints) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lachesis.traces.schema import SegmentClass
-from lachesis.traces.trace_view import Ints, TraceView, lookup, pair_keys, sorted_set
+from lachesis.traces.trace_view import Ints, TraceView, lookup, pair_keys
 
 
 def check_naming_order(view: TraceView) -> None:
@@ -17,11 +17,11 @@ def check_naming_order(view: TraceView) -> None:
     segments, requests = _mentions(view)
     prompt = view.is_any("segments", "class", SegmentClass.PROMPT)
     keep = ~prompt[segments]
-    keys = sorted_set(pair_keys(segments[keep], requests[keep]))
+    keys = np.unique(pair_keys(segments[keep], requests[keep]))
     segments, requests = keys >> 32, keys & 0xFFFFFFFF
     same = np.flatnonzero(segments[1:] == segments[:-1])
     earlier, later = requests[same], requests[same + 1]
-    edge_keys = sorted_set(pair_keys(view.after_of, view.after_request))
+    edge_keys = np.unique(pair_keys(view.after_of, view.after_request))
     direct = lookup(edge_keys, pair_keys(later, earlier)) >= 0
     for index in np.flatnonzero(~direct):
         if not _reaches(view, int(later[index]), int(earlier[index])):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow.compute as pc
 
 from lachesis.traces.schema import EdgeKind, Role, SegmentClass
-from lachesis.traces.trace_view import Ints, TraceView, bools, lookup, pair_keys
+from lachesis.traces.trace_view import Ints, TraceView, lookup, pair_keys
 
 
 def check_spawns(view: TraceView) -> None:
@@ -99,9 +98,13 @@ def _check_roles(view: TraceView, order: Ints, spawns: Ints) -> None:
 def _check_returns(view: TraceView, agent: Ints) -> None:
     """Return requests are the parent's, and have a `return` edge from the sub-agent."""
     kinds = view.trace.requests["after"].combine_chunks().flatten().field("kind")
-    is_return = bools(pc.equal(kinds, str(EdgeKind.RETURN)))
-    before = view.after_request[is_return]
-    returning = set(zip(view.after_of[is_return].tolist(), agent[before].tolist(), strict=True))
+    returning = {
+        (int(of), int(agent[before]))
+        for of, before, kind in zip(
+            view.after_of.tolist(), view.after_request.tolist(), kinds.to_pylist(), strict=True
+        )
+        if kind == EdgeKind.RETURN
+    }
     parent = view.column("spawns", "parent")
     child = view.column("spawns", "agent")
     for row, returns in enumerate(view.trace.spawns["return_requests"].to_pylist()):
