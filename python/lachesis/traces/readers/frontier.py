@@ -229,7 +229,8 @@ class _File:
             held = tokens + each.request.output_tokens
             inputs.append(tokens)
             context.add(tokens, each.request.output_tokens, array("Q", each.blocks))
-        parts = context.parts() if any(each.blocks for each in own) else [None] * len(own)
+        by_blocks = any(each.blocks for each in own) and not context.only_grows
+        parts = context.parts() if by_blocks else [None] * len(own)
         for index, (each, tokens, part) in enumerate(zip(own, inputs, parts, strict=True)):
             session.request(
                 parts=None if part is None else part.parts,
