@@ -7,6 +7,7 @@ apart, and each call learns which earlier output its context continues.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -50,7 +51,7 @@ _RESULT = InputKind.RESULT
 class SeenCalls:
     """Rows and calls read so far in the whole import: resumed and forked sessions repeat them."""
 
-    uuids: set[str] = field(default_factory=set)
+    uuids: set[int] = field(default_factory=set)  # hashes of them, see `Transcript`
     calls: dict[str, int] = field(default_factory=dict)  # call → serial of the thread that made it
     threads: int = 0
 
@@ -90,8 +91,9 @@ class Transcript:
         self._meter = meter
         self._fixed_agent = agent
         self._threads: dict[str, _Thread] = {}
-        # Row → thread and the call whose output the row follows.
-        self._place: dict[str | None, tuple[_Thread, Round | None]] = {}
+        # Row → thread and the call whose output the row follows. Rows go by hashes of their ids
+        # (64 bits; no two of millions are expected to be equal), which take a third of the room.
+        self._place: dict[int, tuple[_Thread, Round | None]] = {}
         self._queued: list[tuple[float, str]] = []
         self._side_chains = 0
         self._excluded_calls: set[str] = set()
@@ -100,8 +102,13 @@ class Transcript:
 
     def log_of_row(self, uuid: str | None) -> AgentLog | None:
         """Find the log that a row of this file belongs to."""
-        place = self._place.get(uuid) if uuid else None
+        place = self._place.get(hash(uuid)) if uuid else None
         return place[0].log if place else None
+
+    def forget_rows(self) -> None:
+        """Let go of what is known of single rows, which may be millions, and of the calls."""
+        self._place = {}
+        self._threads = {}
 
     def _read(self) -> None:
         main = self._thread(self._fixed_agent or LEAD_LOG)
@@ -116,7 +123,7 @@ class Transcript:
                     self._conversation_row(number, row, main)
                     continue
                 if row.uuid:
-                    place[row.uuid] = place.get(row.parent_uuid, start)
+                    place[hash(row.uuid)] = place.get(hash(row.parent_uuid), start)
                 others[kind] = others.get(kind, 0) + 1
                 if kind == "attachment":
                     self._attachment(row, main)
@@ -142,7 +149,7 @@ class Transcript:
     def _side_chain(self, row: Row, main: _Thread) -> _Thread:
         if row.agent_id:
             return self._thread(row.agent_id)
-        parent = self._place.get(row.parent_uuid)
+        parent = self._place.get(hash(row.parent_uuid))
         if parent is not None and parent[0] is not main:
             return parent[0]
         self._side_chains += 1
@@ -155,16 +162,17 @@ class Transcript:
         thread = self._side_chain(row, main) if inline else main
         log = thread.log
         uuid = row.uuid
-        parent = self._place.get(row.parent_uuid)
+        parent = self._place.get(hash(row.parent_uuid))
         follows = parent[1] if parent is not None and parent[0] is thread else None
+        key = hash(uuid)
         if uuid:
-            if uuid in self._seen.uuids:
-                self._place.setdefault(uuid, (thread, follows))
+            if key in self._seen.uuids:
+                self._place.setdefault(key, (thread, follows))
                 self.dropped["row repeated by a resumed or forked session"] += 1
                 if not log.rounds:
                     log.starts_midway = True
                 return
-            self._seen.uuids.add(uuid)
+            self._seen.uuids.add(key)
         if not log.rounds and not log.pending:
             self.first_parent = row.parent_uuid
             log.session = row.session_id
@@ -179,7 +187,7 @@ class Transcript:
         else:
             self._user_row(row, thread)
         if uuid:
-            self._place[uuid] = (thread, follows)
+            self._place[key] = (thread, follows)
 
     def _round_of(
         self, number: int, row: Row, thread: _Thread, follows: Round | None
@@ -204,7 +212,8 @@ class Transcript:
             if not thread.log.rounds:
                 thread.log.starts_midway = True
             return None
-        logged = Round(call=call, row=number, inputs=[], model=message.model)
+        model = None if message.model is None else sys.intern(message.model)
+        logged = Round(call=call, row=number, inputs=[], model=model)
         if thread.last is not None and follows is not thread.last:
             logged.extends = follows
             logged.rewinds = follows is not None or row.parent_uuid is None
@@ -260,7 +269,7 @@ class Transcript:
         identity = block.id or ""
         if identity in thread.tools:
             return  # the same block on a second line
-        use = tool_use(identity, block.name or "", block.input)
+        use = tool_use(identity, sys.intern(block.name or ""), block.input)
         logged.tool_uses.append(use)
         if identity:
             thread.tools[identity] = use
@@ -289,8 +298,8 @@ class Transcript:
     def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> LoggedInput:
         identity = block.tool_use_id
         tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
-        given = LoggedInput(_RESULT, time_s, tokens, identity)
         use = thread.tools.get(identity) if identity else None
+        given = LoggedInput(_RESULT, time_s, tokens, identity if use is None else use.id)
         if use is not None and needs_result(use):
             self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
         return given
