@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lachesis.traces.schema import TABLES
 from lachesis.traces.scratch_file import room_for_scratch, scratch_file
-from lachesis.traces.value_texts import joined, lists_inside, value_texts
+from lachesis.traces.value_texts import joined, lists_inside, text_of_all, value_texts
 
 _LEFT_OUT: Final = frozenset({"session", "source"})
 _BLOCK_ROWS: Final = 16_384
@@ -112,9 +112,15 @@ def _texts(name: str, table: pa.Table, runs: _Runs, first: int, last: int) -> pa
     parts: list[str | pa.Array] = []
     for column in table.schema.names:
         if column not in _LEFT_OUT:
-            values = value_texts(block[column].combine_chunks())
-            parts += ["][" if parts else f"{name}[", lists_inside(values, offsets)]
-    return joined(*parts, "]")
+            values = block[column].combine_chunks()
+            parts.append("][" if parts else f"{name}[")
+            if len(values) > last - first:
+                parts.append(lists_inside(value_texts(values), offsets))
+            else:  # runs of one row
+                same = text_of_all(values)
+                parts.append(value_texts(values) if same is None else same)
+    texts = joined(*parts, "]")
+    return texts if isinstance(texts, pa.Array) else pa.repeat(texts, last - first)
 
 
 class TraceDigest:

@@ -51,6 +51,24 @@ def value_texts(values: pa.Array) -> pa.Array:
     return texts
 
 
+def text_of_all(values: pa.Array) -> str | None:
+    """The text of all values where it is easily seen that they have the same one; else None.
+
+    Example:
+        >>> text_of_all(pa.array([7, 7])), text_of_all(pa.array([7, 8])), text_of_all(pa.array([[]]))
+        ('7', None, '[]')
+    """
+    if values.null_count or not len(values):
+        return "None" if len(values) and values.null_count == len(values) else None
+    if pa.types.is_list(values.type):
+        return None if len(values.flatten()) else "[]"
+    if pa.types.is_floating(values.type):
+        return None  # equal ones may be written differently: 0.0 and -0.0
+    if pc.all(pc.equal(values, values[0])).as_py():
+        return repr(values[0].as_py())
+    return None
+
+
 def lists_inside(texts: pa.Array, offsets: np.ndarray) -> pa.Array:
     """What `repr` gives for lists of values whose texts these are, but for the brackets."""
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), texts)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lachesis.traces.schema import AFTER_TYPE
-from lachesis.traces.value_texts import value_texts
+from lachesis.traces.value_texts import text_of_all, value_texts
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.one_of(
@@ -41,3 +41,21 @@ def test_as_python_writes_them(kind, values, data):
     assert value_texts(column).to_pylist() == [repr(value) for value in column.to_pylist()]
     part = column.slice(1, 7)
     assert value_texts(part).to_pylist() == [repr(value) for value in part.to_pylist()]
+    same = text_of_all(column)
+    assert same is None or value_texts(column).to_pylist() == [same] * len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (pa.array(["ok", "ok"]), "'ok'"),
+        (pa.array([False]), "False"),
+        (pa.nulls(3, pa.float64()), "None"),
+        (pa.array([[], []], pa.list_(AFTER_TYPE)), "[]"),
+        (pa.array([0.0, -0.0]), None),
+        (pa.array([1, None]), None),
+        (pa.array([], pa.int64()), None),
+    ],
+)
+def test_one_text_of_all(column, text):
+    assert text_of_all(column) == text
