@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -55,6 +56,7 @@ _KNOWN: Final = (
 )
 _LONE: Final = LoneColumns("num_prefill_tokens", "num_decode_tokens", "arrived_at")
 _USUAL_BLOCK_TOKENS: Final = 16
+_ROWS_AT_ONCE: Final = 1024
 
 
 class _Row(NamedTuple):
@@ -117,27 +119,25 @@ class _File:
         sessions = RecordGroups(self.scratch)
         chains, blocks = SessionChains(self.scratch), BlockNumbers(self.scratch)
         recovered = alone = 0
-        for _, record in taken.records():
-            each: _Row = _DECODER.decode(record)
-            name = each.session
-            if self.named and name is None:
-                raise self._broken(each, "session_id", "is needed in every row", "missing")
-            known = len(numbers)
-            if name is None and each.blocks:
-                count = min(len(each.blocks), each.request.input_tokens // self.block_tokens)
-                ids = np.array(each.blocks[:count], np.uint64)
-                tokens = np.array([each.request.input_tokens, each.request.output_tokens])
-                placed = chains.place(tokens[:1], tokens[1:], blocks.of(ids), np.array([count]))
-                name = f"chain-{placed[0][0]}"
-                number = numbers.of(name)
-                recovered += number == known
-            elif name is None:
-                name = f"request-{each.number}"
-                number = numbers.of(name)
-                alone += 1
-            else:
-                number = numbers.of(name)
-            sessions.append(number, _ENCODER.encode(each._replace(session=name)))
+        waiting = (record for _, record in taken.records())
+        while some := [_DECODER.decode(record) for record in islice(waiting, _ROWS_AT_ONCE)]:
+            chained = self._chained(some, chains, blocks)
+            for each in some:
+                name = each.session
+                if self.named and name is None:
+                    raise self._broken(each, "session_id", "is needed in every row", "missing")
+                known = len(numbers)
+                if name is not None:
+                    number = numbers.of(name)
+                elif each.blocks:
+                    name = f"chain-{next(chained)}"
+                    number = numbers.of(name)
+                    recovered += number == known
+                else:
+                    name = f"request-{each.number}"
+                    number = numbers.of(name)
+                    alone += 1
+                sessions.append(number, _ENCODER.encode(each._replace(session=name)))
         if recovered:
             self.builder.fill("session", "recovered from chains of block hashes", recovered)
         if alone:
@@ -148,6 +148,19 @@ class _File:
         )
         for _, records in sessions:
             self._push_session([_DECODER.decode(record) for record in records], only_new=only_new)
+
+    def _chained(
+        self, rows: Sequence[_Row], chains: SessionChains, blocks: BlockNumbers
+    ) -> Iterator[int]:
+        """The sessions of those rows that name none and have blocks."""
+        own = [each for each in rows if each.session is None and each.blocks]
+        inputs = np.array([each.request.input_tokens for each in own], np.int64)
+        outputs = np.array([each.request.output_tokens for each in own], np.int64)
+        counts = np.minimum([len(each.blocks) for each in own], inputs // self.block_tokens)
+        whole = [each.blocks[:count] for each, count in zip(own, counts.tolist(), strict=True)]
+        ids = np.array(list(chain.from_iterable(whole)), np.uint64)
+        sessions, _ = chains.place(inputs, outputs, blocks.of(ids), counts.astype(np.int64))
+        return iter(sessions.tolist())
 
     def _in_order_of_time(self, rows: Iterator[RequestRow]) -> RecordGroups | None:
         """The requests, by time if every one has one; None if there is none."""
