@@ -72,6 +72,10 @@ def _of_sessions_in_order(
     begin = 0
     for _, last in _blocks(biggest):
         end = int(biggest.sessions[last]) if last < len(biggest.sessions) else count
+        if end == begin + 1:  # it may be a long one
+            yield _of_one_session(begin, tables, runs)
+            begin = end
+            continue
         texts = [
             _texts_by_session(name, table, runs[name], begin, end) for name, table in tables.items()
         ]
@@ -81,6 +85,30 @@ def _of_sessions_in_order(
         for start, stop in pairwise(offsets[whole.offset : whole.offset + len(whole) + 1]):
             yield sha256(content[start:stop]).digest()
         begin = end
+
+
+def _of_one_session(
+    session: int, tables: Mapping[str, pa.Table], runs: Mapping[str, _Runs]
+) -> bytes:
+    """The same for one session, with the texts of few rows at once in memory."""
+    digest = sha256()
+    for name, table in tables.items():
+        run = int(np.searchsorted(runs[name].sessions, session))
+        if run == len(runs[name].sessions) or runs[name].sessions[run] != session:
+            continue
+        first, end = runs[name].begin(run), runs[name].begin(run + 1)
+        mark = f"{name}["
+        for column in table.schema.names:
+            if column in _LEFT_OUT:
+                continue
+            for begin in range(first, end, _BLOCK_ROWS):
+                values = table[column].slice(begin, min(_BLOCK_ROWS, end - begin)).combine_chunks()
+                text = lists_inside(value_texts(values), np.array([0, len(values)]))
+                digest.update((mark if begin == first else ", ").encode())
+                digest.update(text[0].as_buffer())
+            mark = "]["
+        digest.update(b"]")
+    return digest.digest()
 
 
 def _texts_by_session(name: str, table: pa.Table, runs: _Runs, begin: int, end: int) -> pa.Array:
