@@ -43,10 +43,7 @@ class Rows:
         return {name: len(getattr(self, name)["session"]) for name in TABLES}
 
     def take(self) -> dict[str, pa.Table]:
-        """The five tables, each in its schema; the lists are empty afterwards.
-
-        Those of a long session are let go of one by one.
-        """
+        """The five tables, each in its schema; the lists are empty afterwards."""
         tables = self._listed()
         self._start()
         return tables
@@ -71,7 +68,7 @@ class Rows:
             [
                 lists[field.name]
                 if field.name in lists
-                else pa.array(self.requests.pop(field.name), field.type)
+                else pa.array(self.requests[field.name], field.type)
                 for field in REQUESTS
             ],
             schema=REQUESTS,
@@ -79,9 +76,7 @@ class Rows:
         return {
             "sessions": pa.Table.from_pydict(self.sessions, schema=SESSIONS),
             "requests": requests,
-            "spans": pa.Table.from_arrays(
-                [pa.array(self.spans.pop(field.name), field.type) for field in SPANS], schema=SPANS
-            ),
+            "spans": pa.Table.from_pydict(self.spans, schema=SPANS),
             "segments": pa.Table.from_pydict(self.segments, schema=SEGMENTS),
             "spawns": pa.Table.from_pydict(self.spawns, schema=SPAWNS),
         }
