@@ -28,6 +28,9 @@ from lachesis.traces.quality import Quality
 from lachesis.traces.schema import Boundary, SegmentClass
 from lachesis.traces.stripping import input_tokens_of
 
+#: What a prompt's length is taken from, where a log does not give it.
+PROMPT_BY_CACHE = "prompt_tokens", "the first request's cache hit"
+PROMPT_UNKNOWN = "prompt_tokens", "none: the log tells neither prompt nor text"
 _SHORTER_INPUT = "context reset: the input was shorter than what the agent had written"
 _OTHER_TEXT = "context reset: the input's text differs from what the agent had written"
 
@@ -239,13 +242,13 @@ class AgentRecovery:
             return 0
         cached = request.reported_cached_tokens or 0
         if cached > 0:
-            self.quality.fill("prompt_tokens", "the first request's cache hit")
+            self.quality.fill(*PROMPT_BY_CACHE)
             return min(cached, room)
         visible_known = request.appended_tokens
         if suffix is not None and request.input_tokens is not None:
             visible_known = sum(part.tokens for part in suffix)
         if visible_known is None:
-            self.quality.fill("prompt_tokens", "none: the log tells neither prompt nor text")
+            self.quality.fill(*PROMPT_UNKNOWN)
             return 0
         self.quality.fill("prompt_tokens", "the first input less its visible text")
         return max(0, room - visible_known)

@@ -20,13 +20,17 @@ Example:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lachesis.errors import InputError
 from lachesis.traces.batches import CollectedSessions
+from lachesis.traces.grown_sessions import CountedRequests, count_filled, grown_sessions
 from lachesis.traces.logged import Stripping
 from lachesis.traces.lone_requests import LoneRequests, lone_sessions
 from lachesis.traces.prompts import (
@@ -40,6 +44,7 @@ from lachesis.traces.recovery import recover_session
 from lachesis.traces.rows import Rows
 from lachesis.traces.session_builder import SessionBuilder, encodable
 from lachesis.traces.session_names import SessionNames, name_key
+from lachesis.traces.session_order import in_order
 from lachesis.traces.spool import Spool, Tables
 from lachesis.traces.trace import Trace
 from lachesis.traces.validate import validate
@@ -74,6 +79,7 @@ class TraceBuilder:
         self._may_skip: frozenset[str] = frozenset()
         # Of the session that is being recovered; one object for all, of which there may be many.
         self._quality_of_session = Quality()
+        self._folds = True  # whether a batch is made whenever there is enough for one
 
     def session(
         self,
@@ -171,6 +177,54 @@ class TraceBuilder:
             lone_sessions(requests, names, workload=workload, harness=harness, source=source)
         )
 
+    def add_counted(
+        self,
+        requests: CountedRequests,
+        grown: NDArray[np.bool_],
+        names: Sequence[str],
+        push: Callable[[int], None],
+        *,
+        workload: str,
+        harness: str,
+        source: str,
+        stripping: Stripping = "off",
+    ) -> None:
+        """Take in sessions by columns, those that only grow, and by `push` the others, in order.
+
+        Args:
+            requests: of all these sessions.
+            grown: which of them only grow, of those for which `CountedRequests.grow` is true.
+            names: of all these sessions.
+            push: given a session's place among them, pushes it and finishes it.
+            workload: of those that only grow, like what follows.
+            harness: likewise.
+            source: likewise.
+            stripping: likewise; not ``turn`` or ``round``.
+        """
+        self._fold()
+        unique: list[str] = []
+        pushed: list[int] = []  # for each session that was pushed, its place
+        self._folds = False
+        try:
+            for place, (name, grows) in enumerate(zip(names, grown.tolist(), strict=True)):
+                if grows:
+                    unique.append(self._names.unique(encodable(name)))
+                else:
+                    push(place)
+                    pushed += [place] * (self._rows.counts()["sessions"] - len(pushed))
+        finally:
+            self._folds = True
+        tables = self._rows.take()
+        if unique:
+            columns = requests.where(grown)
+            count_filled(columns, stripping, self.quality)
+            made = grown_sessions(
+                columns, unique, workload=workload, harness=harness, source=source
+            )
+            places = np.concatenate([np.flatnonzero(grown), np.array(pushed, np.int64)])
+            tables = in_order([made, tables], places) if pushed else made
+        self._keep(tables)
+
     def may_skip(self, sources: Iterable[str]) -> None:
         """Name sources whose sessions are skipped and counted, no error, where they break a rule.
 
@@ -254,7 +308,7 @@ class TraceBuilder:
             session.requests = []
         self.quality.merge(quality)
         self.quality.orphan_subagents += session.orphan
-        if max(self._rows.counts().values()) >= _BATCH_ROWS:
+        if self._folds and max(self._rows.counts().values()) >= _BATCH_ROWS:
             self._fold()
 
     def _fold(self) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from itertools import pairwise, repeat
-from typing import IO, Final
+from itertools import pairwise
+from typing import IO, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lachesis.traces.schema import TABLES
 from lachesis.traces.scratch_file import room_for_scratch, scratch_file
+from lachesis.traces.value_texts import joined, lists_inside, text_of_all, value_texts
 
 _LEFT_OUT: Final = frozenset({"session", "source"})
 _BLOCK_ROWS: Final = 16_384
@@ -26,73 +28,127 @@ def digests_by_session(tables: Mapping[str, pa.Table]) -> dict[str, bytes]:
 
     Raises `KeyError` for rows of a session that is not in the sessions table.
     """
-    digests = {name: sha256() for name in tables["sessions"]["session"].to_pylist()}
-    for table_name in TABLES:
-        for session, text in _texts(table_name, tables[table_name]):
-            digests[session].update(text.encode())
-    return {name: digest.digest() for name, digest in digests.items()}
+    names = tables["sessions"]["session"].combine_chunks()
+    runs = {name: _Runs.of(tables[name], names) for name in TABLES}
+    if all((np.diff(each.sessions) > 0).all() for each in runs.values()):
+        digests = _of_sessions_in_order(len(names), tables, runs)
+        return dict(zip(names.to_pylist(), digests, strict=True))
+    found = {session: sha256() for session in range(len(names))}
+    for name, each in runs.items():
+        for first, last in _blocks(each):
+            texts = _texts(name, tables[name], each, first, last)
+            for session, text in zip(each.sessions[first:last].tolist(), texts, strict=True):
+                found[session].update(text.as_buffer())
+    return {name: found[row].digest() for row, name in enumerate(names.to_pylist())}
 
 
-def _texts(table_name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
-    """For every run of rows of one session its name, and what of the run enters the digest."""
-    names = [name for name in table.schema.names if name not in _LEFT_OUT]
-    sessions, ends = _runs(table)
+class _Runs(NamedTuple):
+    """Runs of a table's rows that are of one session: that session's row, and where they end."""
+
+    sessions: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: pa.Table, names: pa.Array) -> _Runs:
+        if table.num_rows == 0:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        encoded = pc.run_end_encode(table["session"].combine_chunks())
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        rows = pc.index_in(encoded.values, value_set=names)
+        if rows.null_count:
+            raise KeyError(encoded.values[pc.index(rows.is_null(), value=True).as_py()].as_py())
+        return cls(rows.to_numpy().astype(np.int64), np.asarray(encoded.run_ends, np.int64))
+
+    def begin(self, run: int) -> int:
+        return int(self.ends[run - 1]) if run else 0
+
+
+def _of_sessions_in_order(
+    count: int, tables: Mapping[str, pa.Table], runs: Mapping[str, _Runs]
+) -> Iterator[bytes]:
+    """The digests of sessions whose rows stand together in every table, in its order."""
+    biggest = max(runs.values(), key=lambda each: int(each.ends[-1]) if len(each.ends) else 0)
+    begin = 0
+    for _, last in _blocks(biggest):
+        end = int(biggest.sessions[last]) if last < len(biggest.sessions) else count
+        if end == begin + 1:  # it may be a long one
+            yield _of_one_session(begin, tables, runs)
+            begin = end
+            continue
+        texts = [
+            _texts_by_session(name, table, runs[name], begin, end) for name, table in tables.items()
+        ]
+        whole = joined(*texts)
+        content = memoryview(whole.buffers()[2] or b"")
+        offsets = np.frombuffer(whole.buffers()[1], np.int64).tolist()
+        for start, stop in pairwise(offsets[whole.offset : whole.offset + len(whole) + 1]):
+            yield sha256(content[start:stop]).digest()
+        begin = end
+
+
+def _of_one_session(
+    session: int, tables: Mapping[str, pa.Table], runs: Mapping[str, _Runs]
+) -> bytes:
+    """The same for one session, with the texts of few rows at once in memory."""
+    digest = sha256()
+    for name, table in tables.items():
+        run = int(np.searchsorted(runs[name].sessions, session))
+        if run == len(runs[name].sessions) or runs[name].sessions[run] != session:
+            continue
+        first, end = runs[name].begin(run), runs[name].begin(run + 1)
+        mark = f"{name}["
+        for column in table.schema.names:
+            if column in _LEFT_OUT:
+                continue
+            for begin in range(first, end, _BLOCK_ROWS):
+                values = table[column].slice(begin, min(_BLOCK_ROWS, end - begin)).combine_chunks()
+                text = lists_inside(value_texts(values), np.array([0, len(values)]))
+                digest.update((mark if begin == first else ", ").encode())
+                digest.update(text[0].as_buffer())
+            mark = "]["
+        digest.update(b"]")
+    return digest.digest()
+
+
+def _texts_by_session(name: str, table: pa.Table, runs: _Runs, begin: int, end: int) -> pa.Array:
+    """What of each session from row `begin` up to `end` enters the digest; null for nothing."""
+    first, last = np.searchsorted(runs.sessions, [begin, end]).tolist()
+    texts = _texts(name, table, runs, first, last)
+    if len(texts) == end - begin:
+        return texts
+    places = np.full(end - begin, -1)
+    places[runs.sessions[first:last] - begin] = np.arange(last - first)
+    return texts.take(pa.array(places, mask=places < 0))
+
+
+def _blocks(runs: _Runs) -> Iterator[tuple[int, int]]:
+    """Runs in blocks of not too many rows."""
     first = 0
-    while first < len(sessions):
-        begin = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK_ROWS, "right")))
-        block = table.slice(begin, ends[last - 1] - begin)
-        offsets = [0, *(ends[first:last] - begin).tolist()]
-        columns = [block[name].combine_chunks() for name in names]
-        texts = (
-            _texts_of_rows(columns)
-            if len(offsets) - 1 == block.num_rows
-            else map(
-                "".join, zip(*(_texts_of_runs(each, offsets) for each in columns), strict=True)
-            )
-        )
-        for session, text in zip(sessions[first:last], texts, strict=True):
-            yield session, table_name + text
+    while first < len(runs.ends):
+        limit = runs.begin(first) + _BLOCK_ROWS
+        last = max(first + 1, int(np.searchsorted(runs.ends, limit, "right")))
+        yield first, last
         first = last
 
 
-def _texts_of_runs(column: pa.Array, offsets: list[int]) -> list[str]:
-    values = column.to_pylist()
-    return [repr(values[start:end]) for start, end in pairwise(offsets)]
-
-
-def _texts_of_rows(columns: list[pa.Array]) -> Iterable[str]:
-    """The same where each run is one row; columns of one value, as most are then, cost little."""
-    parts: list[str | list[str]] = []
-    for column in columns:
-        values = column.to_pylist()
-        # Equal floats may be written differently: 0.0 and -0.0.
-        plain = values[0] == [] or not isinstance(values[0], (float, list))
-        if plain and values.count(values[0]) == len(values):
-            text = f"[{values[0]!r}]"
-            if parts and isinstance(parts[-1], str):
-                parts[-1] += text
-            else:
-                parts.append(text)
-        else:
-            parts.append([f"[{value!r}]" for value in values])
-    count = len(columns[0])
-    if len(parts) == 1 and isinstance(parts[0], str):
-        return repeat(parts[0], count)
-    rows = zip(
-        *(repeat(each, count) if isinstance(each, str) else each for each in parts), strict=True
-    )
-    return map("".join, rows)
-
-
-def _runs(table: pa.Table) -> tuple[list[str], np.ndarray]:
-    """The session of every run of equal names, and where the runs end."""
-    if table.num_rows == 0:
-        return [], np.zeros(0, np.int64)
-    encoded = pc.run_end_encode(table["session"].combine_chunks())
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    return encoded.values.to_pylist(), np.asarray(encoded.run_ends, np.int64)
+def _texts(name: str, table: pa.Table, runs: _Runs, first: int, last: int) -> pa.Array:
+    """For each of these runs what of it enters the digest: every column, as a list of values."""
+    begin = runs.begin(first)
+    block = table.slice(begin, runs.begin(last) - begin)
+    offsets = np.concatenate([[0], runs.ends[first:last] - begin])
+    parts: list[str | pa.Array] = []
+    for column in table.schema.names:
+        if column not in _LEFT_OUT:
+            values = block[column].combine_chunks()
+            parts.append("][" if parts else f"{name}[")
+            if len(values) > last - first:
+                parts.append(lists_inside(value_texts(values), offsets))
+            else:  # runs of one row
+                same = text_of_all(values)
+                parts.append(value_texts(values) if same is None else same)
+    texts = joined(*parts, "]")
+    return texts if isinstance(texts, pa.Array) else pa.repeat(texts, last - first)
 
 
 class TraceDigest:

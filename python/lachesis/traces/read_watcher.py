@@ -7,10 +7,11 @@ no reader has to. Bytes are those on disk: of a compressed file, the compressed 
 from __future__ import annotations
 
 import io
-import os
+from array import array
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
+
+from lachesis.traces.record_groups import NameNumbers
 
 _PIECE_BYTES = 1 << 20
 
@@ -48,9 +49,9 @@ class ReadLedger:
 
     Example:
         >>> ledger = ReadLedger(ReadWatcher())
-        >>> ledger.expect(Path("a.jsonl"), 10)
-        >>> ledger.reached(Path("a.jsonl"), 4)
-        >>> ledger.reached(Path("a.jsonl"), 2)  # read again from its beginning
+        >>> ledger.expect("a.jsonl", 10)
+        >>> ledger.reached("a.jsonl", 4)
+        >>> ledger.reached("a.jsonl", 2)  # read again from its beginning
         >>> ledger.read_bytes, ledger.total_bytes
         (4, 10)
     """
@@ -58,35 +59,41 @@ class ReadLedger:
     watcher: ReadWatcher
     read_bytes: int = 0
     total_bytes: int = 0
-    _sizes: dict[str, int] = field(default_factory=dict)  # by path
-    _reached: dict[str, int] = field(default_factory=dict)
+    _numbers: NameNumbers = field(default_factory=NameNumbers)
+    _sizes: array[int] = field(default_factory=lambda: array("q"))
+    _reached: array[int] = field(default_factory=lambda: array("q"))  # -1: not read yet
+    _begun: int = 0
 
-    def expect(self, path: Path, size_bytes: int) -> None:
+    def expect(self, path: str, size_bytes: int) -> None:
         """A file of this size will be read."""
-        name = os.fspath(path)
-        if name not in self._sizes:
-            self._sizes[name] = size_bytes
-            self.total_bytes += size_bytes
+        self._number(path, size_bytes)
 
-    def reached(self, path: Path, position_bytes: int) -> None:
+    def reached(self, path: str, position_bytes: int) -> None:
         """The file was read up to here."""
-        name = os.fspath(path)
-        if name not in self._sizes:
-            self.expect(path, position_bytes)
-        position_bytes = min(position_bytes, self._sizes[name])  # it may have grown since
-        before = self._reached.get(name, -1)
-        if position_bytes > before:
-            self._reached[name] = position_bytes
-            self.read_bytes += position_bytes - max(before, 0)
-        self.watcher.bytes_read(
-            len(self._reached), len(self._sizes), self.read_bytes, self.total_bytes
-        )
+        number = self._number(path, position_bytes)
+        before = self._reached[number]
+        if before < 0:
+            self._begun += 1
+            before = 0
+        # The file may have grown since, and it may be read again from its beginning.
+        position_bytes = max(before, min(position_bytes, self._sizes[number]))
+        self._reached[number] = position_bytes
+        self.read_bytes += position_bytes - before
+        self.watcher.bytes_read(self._begun, len(self._sizes), self.read_bytes, self.total_bytes)
+
+    def _number(self, path: str, size_bytes: int) -> int:
+        number = self._numbers.of(path)
+        if number == len(self._sizes):
+            self._sizes.append(size_bytes)
+            self._reached.append(-1)
+            self.total_bytes += size_bytes
+        return number
 
 
 class CountedFile(io.RawIOBase):
     """A file whose reading shows in a ledger. `path` is the file's; takes over `raw`."""
 
-    def __init__(self, raw: io.FileIO, path: Path, ledger: ReadLedger) -> None:
+    def __init__(self, raw: io.FileIO, path: str, ledger: ReadLedger) -> None:
         super().__init__()
         self._raw = raw
         self._path = path

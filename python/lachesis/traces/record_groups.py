@@ -25,6 +25,7 @@ _RUN_BYTES: Final = 8_000_000
 _READ_RECORDS: Final = 512
 _READ_BYTES: Final = 1 << 15
 _RECENT: Final = 65_536
+_RECENT_SHARE: Final = 32  # of all names: memory of some four bytes a name, and few merges
 
 
 class RecordGroups:
@@ -134,7 +135,7 @@ class NameNumbers:
     def __init__(self) -> None:
         self._count = 0
         self._recent: dict[str, int] = {}
-        self._fresh: list[tuple[int, int]] = []  # not in the sorted columns yet
+        self._fresh = array("Q")  # hashes of the latest names, not in the sorted columns yet
         self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
         self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -149,7 +150,7 @@ class NameNumbers:
         return number
 
     def _recall(self, name: str) -> int:
-        if len(self._recent) >= _RECENT:
+        if len(self._recent) >= max(_RECENT, len(self._hashes) // _RECENT_SHARE):
             self._put_by()
         digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         key = int.from_bytes(digest, "little")
@@ -159,16 +160,17 @@ class NameNumbers:
         else:
             number = self._count
             self._count += 1
-            self._fresh.append((key, number))
+            self._fresh.append(key)
         self._recent[name] = number
         return number
 
     def _put_by(self) -> None:
-        hashes = np.array([key for key, _ in self._fresh], np.uint64)
-        numbers = np.array([number for _, number in self._fresh], np.int64)
-        hashes = np.concatenate([self._hashes, hashes])
-        order = np.argsort(hashes, kind="stable")
+        fresh = np.array(self._fresh, np.uint64)
+        order = np.argsort(fresh)
+        numbers = self._count - len(fresh) + order
+        hashes = np.concatenate([self._hashes, fresh[order]])
+        order = np.argsort(hashes, kind="stable")  # a merge of two sorted runs
         self._hashes = hashes[order]
         self._numbers = np.concatenate([self._numbers, numbers])[order]
         self._recent.clear()
-        self._fresh.clear()
+        del self._fresh[:]

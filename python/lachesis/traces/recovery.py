@@ -105,6 +105,7 @@ def recover_session(
     output_segments = [
         stacks[request.agent].play(step) for request, step in zip(requests, steps, strict=True)
     ]
+    del steps, recoveries  # of a long session they take much room
     agents = [number_of_agent[request.agent] for request in requests]
     _append_requests(rows, requests, ordered, agents, output_segments)
     _append_spans(rows, segments)

@@ -77,8 +77,7 @@ class SessionNames:
 
     def _take(self, name: str) -> bool:
         """Take a name; whether it was free."""
-        match = _NUMBERED.fullmatch(name)
-        if match is not None:
+        if name.startswith("request-") and (match := _NUMBERED.fullmatch(name)) is not None:
             return self._numbers.add_one(int(match[1]))
         key = name_key(name)
         if key in self._recent:
@@ -105,7 +104,8 @@ class _NumberSet:
     def __init__(self) -> None:
         self._chunks: dict[int, NDArray[np.uint8]] = {}
         self._open = -1
-        self._bits: NDArray[np.uint8] = np.zeros(_CHUNK, np.uint8)
+        self._bytes = bytearray(_CHUNK)  # of the open chunk; faster than numpy for one number
+        self._bits: NDArray[np.uint8] = np.frombuffer(self._bytes, np.uint8)
         self._at_mark: dict[int, NDArray[np.uint8] | None] = {}
 
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -122,9 +122,11 @@ class _NumberSet:
 
     def add_one(self, number: int) -> bool:
         """Add a number; whether it was new."""
-        self._turn_to(number // _CHUNK)
-        new = not self._bits[number % _CHUNK]
-        self._bits[number % _CHUNK] = 1
+        chunk, place = divmod(number, _CHUNK)
+        if chunk != self._open:
+            self._turn_to(chunk)
+        new = not self._bytes[place]
+        self._bytes[place] = 1
         return new
 
     def mark(self) -> None:
@@ -147,7 +149,7 @@ class _NumberSet:
         self._close()
         packed = self._chunks.get(chunk)
         self._at_mark.setdefault(chunk, packed)
-        self._bits = np.zeros(_CHUNK, np.uint8) if packed is None else np.unpackbits(packed)
+        self._bits[:] = 0 if packed is None else np.unpackbits(packed)
         self._open = chunk
 
     def _close(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from lachesis.traces.schema import Boundary, SegmentClass
-from lachesis.traces.trace_view import Bools, Ints, TraceView, bools, ints
+from lachesis.traces.trace_view import Bools, Ints, TraceView, bools, ints, pair_keys
 
 _ENDS_ANYWHERE = (Boundary.COMPACTION, Boundary.RESET)
 #: What may close a segment of each class.
@@ -170,17 +170,19 @@ def _check_prefix_keys(view: TraceView, segment: Ints, kind: Ints, tokens: Ints)
     ).astype(np.int64)
     encoded = pc.dictionary_encode(view.trace.segments["prefix_key"].combine_chunks())
     code = ints(pc.fill_null(encoded.indices, -1))
-    tokens_of: dict[int, int] = {}
-    seen: set[tuple[int, int]] = set()
-    for row in np.flatnonzero(code >= 0).tolist():
-        key = int(code[row])
-        expected = tokens_of.setdefault(key, int(total[row]))
-        if expected != total[row]:
-            raise view.fail(
-                "segments", row, "prefix_key",
-                f"has {int(total[row])} tokens here and {expected} in another session",
-            )  # fmt: skip
-        session = int(view.session["segments"][row])
-        if (session, key) in seen:
-            raise view.fail("segments", row, "prefix_key", "must be unique in its session")
-        seen.add((session, key))
+    rows = np.flatnonzero(code >= 0)
+    codes, first = np.unique(code[rows], return_index=True)
+    expected = total[rows[first]][np.searchsorted(codes, code[rows])]
+    wrong = total[rows] != expected
+    own = pair_keys(view.session["segments"][rows], code[rows])
+    again = np.ones(len(rows), np.bool_)
+    again[np.unique(own, return_index=True)[1]] = False
+    for index in np.flatnonzero(wrong | again)[:1].tolist():
+        if not wrong[index]:
+            raise view.fail("segments", int(rows[index]), "prefix_key",
+                            "must be unique in its session")  # fmt: skip
+        raise view.fail(
+            "segments", int(rows[index]), "prefix_key",
+            f"has {int(total[rows[index]])} tokens here and {int(expected[index])} in another "
+            "session",
+        )  # fmt: skip

@@ -1,11 +1,13 @@
 """Contexts and sessions from hashes of blocks, against a count by hand and a plain one."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lachesis.traces.logged import PartKind
 from lachesis.traces.readers.block_chains import BlockContext, block_tokens_of, blocks_of
+from lachesis.traces.readers.block_numbers import BlockNumbers
 from lachesis.traces.readers.context_pieces import ContextPieces, common_start
 from lachesis.traces.readers.session_chains import SessionChains, SharedPrompts
 
@@ -110,14 +112,24 @@ def test_block_sizes():
     assert block_tokens_of([], 512) == 512
 
 
+def flat(chains):
+    """Chains of blocks one after another, and how many blocks each has."""
+    return (
+        np.array([block for chain in chains for block in chain], np.int64),
+        np.array([len(chain) for chain in chains], np.int64),
+    )
+
+
 class Log:
-    """Requests of one log, asked of `SessionChains`."""
+    """Requests of one log, asked of `SessionChains` one by one."""
 
     def __init__(self):
-        self.chains = SessionChains(BLOCK)
+        self.chains = SessionChains()
 
     def ask(self, ids, made=4, extra=0):
-        return self.chains.session_of(len(ids) * BLOCK + extra, made, blocks_of(ids))
+        tokens = np.array([len(ids) * BLOCK + extra])
+        (session,), _ = self.chains.place(tokens, np.array([made]), *flat([ids]))
+        return session
 
 
 def test_the_longest_proper_start_is_continued():
@@ -150,21 +162,59 @@ def test_an_input_without_room_for_the_answer_continues_nothing():
     assert log.ask([1, 2, 3]) == 1
 
 
-@pytest.mark.parametrize("offset", [0, 2**63], ids=["counted up", "of 64 bits"])
-def test_prompts_are_what_other_first_inputs_start_with_too(offset):
-    prompts = SharedPrompts(BLOCK)
-    for ids in ([1, 2, 3], [1, 2, 4], [1, 5], [6], []):
-        prompts.add(blocks_of([block + offset for block in ids]))
-    found = [prompts.of(session) for session in range(5)]
-    assert found == [(16, 2 + offset), (16, 2 + offset), (8, 1 + offset), (0, None), (0, None)]
+@pytest.mark.parametrize("at_once", [5, 2, 1])
+def test_prompts_are_what_other_first_inputs_start_with_too(at_once):
+    prompts = SharedPrompts()
+    firsts = [[1, 2, 3], [1, 2, 4], [1, 5], [6], []]
+    for begin in range(0, 5, at_once):
+        prompts.add(*flat(firsts[begin : begin + at_once]))
+    counts, last = prompts.of(np.arange(5))
+    assert counts.tolist() == [2, 2, 1, 0, 0]
+    assert last[:3].tolist() == [2, 2, 1]
+
+
+def test_a_block_twice_in_one_input_is_not_shared():
+    prompts = SharedPrompts()
+    prompts.add(*flat([[1, 1], [2]]))
+    assert prompts.of(np.arange(2))[0].tolist() == [0, 0]
 
 
 def test_ids_that_are_no_chain_lead_in_no_circle():
-    prompts = SharedPrompts(BLOCK)
-    prompts.add(blocks_of([1, 2, 3]))
-    prompts.add(blocks_of([3, 1]))
-    assert prompts.of(0)[0] <= 24
-    assert prompts.of(1)[0] <= 16
+    prompts = SharedPrompts()
+    prompts.add(*flat([[1, 2, 3]]))
+    prompts.add(*flat([[3, 1]]))
+    counts, _ = prompts.of(np.arange(2))
+    assert counts[0] <= 3
+    assert counts[1] <= 2
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.one_of(st.integers(0, 40), st.integers(2**40, 2**40 + 3), st.integers(0, 2**64 - 1)),
+            max_size=30,
+        ),
+        max_size=12,
+    )
+)
+def test_ids_have_one_number_each(asked):
+    numbers, known = BlockNumbers(), {}
+    for ids in asked:
+        found = numbers.of(np.array(ids, np.uint64))
+        for block, number in zip(ids, found.tolist(), strict=True):
+            assert known.setdefault(block, number) == number
+        assert numbers.ids_of(found).tolist() == ids
+    assert len(set(known.values())) == len(known)
+
+
+def test_many_scattered_ids_outgrow_the_first_table():
+    draw, numbers = np.random.default_rng(3), BlockNumbers()
+    ids = draw.integers(0, 2**64, 150_000, np.uint64)
+    first = np.concatenate([numbers.of(some) for some in np.split(ids, 30)])
+    assert len(np.unique(first)) == len(np.unique(ids))
+    again = draw.permutation(len(ids))
+    assert (numbers.of(ids[again]) == first[again]).all()
+    assert (numbers.ids_of(first) == ids).all()
 
 
 class PlainChains:
@@ -196,15 +246,18 @@ class PlainChains:
         st.tuples(st.lists(st.integers(0, 2), max_size=6), st.integers(0, 7), st.integers(0, 12)),
         max_size=25,
     ),
-    st.sampled_from([0, 2**62]),
+    st.integers(1, 25),
 )
-def test_sessions_are_those_of_the_rule(requests, offset):
+def test_sessions_are_those_of_the_rule(requests, at_once):
     """Paths in a tree, each node of which has its own id, as a chain of hashes has."""
-    plain, chains, ids = PlainChains(), SessionChains(BLOCK), {}
-    for path, extra, made in requests:
-        whole = [
-            ids.setdefault(tuple(path[:end]), len(ids)) + offset for end in range(1, len(path) + 1)
-        ]
-        tokens = max(1, len(whole) * BLOCK + extra)
-        asked = chains.session_of(tokens, made, blocks_of(whole))
-        assert asked == plain.session_of(tokens, made, whole)
+    plain, chains, ids = PlainChains(), SessionChains(), {}
+    for begin in range(0, len(requests), at_once):
+        asked, expected = [], []
+        for path, extra, made in requests[begin : begin + at_once]:
+            whole = [ids.setdefault(tuple(path[:end]), len(ids)) for end in range(1, len(path) + 1)]
+            tokens = max(1, len(whole) * BLOCK + extra)
+            asked.append((tokens, made, whole))
+            expected.append(plain.session_of(tokens, made, whole))
+        tokens, made, wholes = zip(*asked, strict=True)
+        sessions, _ = chains.place(np.array(tokens), np.array(made), *flat(wholes))
+        assert sessions.tolist() == expected

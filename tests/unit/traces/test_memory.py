@@ -13,6 +13,7 @@ import pytest
 
 from lachesis.traces import (
     builder,
+    column_groups,
     digests,
     open_trace,
     record_groups,
@@ -21,7 +22,14 @@ from lachesis.traces import (
     trace_files,
 )
 from lachesis.traces.opening import open_batches
-from lachesis.traces.readers import block_numbers, csv_blocks, request_rows
+from lachesis.traces.readers import (
+    block_table,
+    csv_blocks,
+    frontier,
+    protocol,
+    request_rows,
+    table_columns,
+)
 from lachesis.traces.readers.protocol import SourceFile
 
 #: Bytes that peak memory may grow by for each byte that the log is longer. Before sessions went to
@@ -37,7 +45,7 @@ def small(monkeypatch):
     for module, name, value in (
         (builder, "_BATCH_ROWS", 400),
         (spool, "_MEMORY_BYTES", 20_000),
-        (record_groups, "_RUN_BYTES", 60_000),
+        (record_groups, "_RUN_BYTES", 20_000),
         (record_groups, "_RECENT", 100),
         (record_groups, "_READ_RECORDS", 8),
         (record_groups, "_READ_BYTES", 500),
@@ -46,7 +54,14 @@ def small(monkeypatch):
         (trace_files, "_GROUP_BYTES", 20_000),
         (csv_blocks, "_BLOCK_BYTES", 8_000),
         (request_rows, "_ROWS_AT_ONCE", 200),
-        (block_numbers, "_USES_TILL_RELEASE", 64),
+        (table_columns, "_ROWS_AT_ONCE", 200),
+        (frontier, "_ROWS_AT_ONCE", 50),
+        (protocol, "LINES_BYTES", 2_000),
+        (column_groups, "_RUN_BYTES", 60_000),
+        (column_groups, "_READ_BYTES", 500),
+        (column_groups, "_GROUPED_BYTES", 20_000),
+        (block_table, "_STAYS_BYTES", 1_000),
+        (block_table, "_USES_TILL_RELEASE", 1_000),
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(SourceFile.open, "__defaults__", (4_000,))

@@ -23,10 +23,10 @@ EXPECTED = {
 
 
 def recognised_by(path):
-    head = SourceFile(path, str(path)).read_bytes(HEAD_BYTES)
+    head = SourceFile(str(path), str(path)).read_bytes(HEAD_BYTES)
     if not head.strip():
         return []
-    file = SourceFile(path, str(path), head)
+    file = SourceFile(str(path), str(path), head)
     return [reader.name for reader in READERS if reader.recognises(file)]
 
 

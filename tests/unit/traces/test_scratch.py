@@ -146,7 +146,7 @@ def test_columns_say_what_rows_say(tmp_path_factory, rows, windows):
     end = "\r\n" if windows else "\n"
     lines = ["at,in,out,took,model", *(",".join(row) for row in rows)]
     path.write_bytes(end.join(lines).encode())
-    file = SourceFile(path, "t.csv")
+    file = SourceFile(str(path), "t.csv")
     for block in csv_blocks.CsvFile(file, ["at", "in", "out", "took", "model"], ","):
         found = LONE.requests(block)
         if found is None:
@@ -186,7 +186,7 @@ def test_broken_files_of_a_folder_are_not_read_again_and_again(tmp_path, monkeyp
     from lachesis.traces.readers.protocol import ReadOptions
     from lachesis.traces.readers.table import READER as tolerance_reader  # noqa: N811
 
-    files = [SourceFile(path, path.name) for path in sorted(tmp_path.iterdir())]
+    files = [SourceFile(str(path), path.name) for path in sorted(tmp_path.iterdir())]
     made = TraceBuilder(source="s")
     tolerance.read_files(Joining(), files, made, ReadOptions(), found={f.name for f in files})
     assert len(made.build()) == 15

@@ -22,19 +22,19 @@ def written(path, content):
 def test_lines_are_those_of_the_file(tmp_path, ending, mark, more_bytes):
     text = (b'{"a": "\r"}\n\n  \n' * HEAD_BYTES)[: HEAD_BYTES + more_bytes]
     path = written(tmp_path / f"log.{ending}", mark + text)
-    file = SourceFile.looked_at(path, "log")
+    file = SourceFile.looked_at(str(path), "log")
     assert file.head == text[:HEAD_BYTES]
     assert file.size_bytes == path.stat().st_size
     assert file.read_bytes() == text
-    assert list(file.lines()) == list(SourceFile(path, "log").lines())
+    assert list(file.lines()) == list(SourceFile(str(path), "log").lines())
     assert b"".join(line for _, line in file.lines()).split() == text.split()
 
 
 def test_a_file_that_is_its_head_is_told_as_read(tmp_path):
     path = written(tmp_path / "log.jsonl.gz", b"{}\n" * 100)
     ledger = ReadLedger(ReadWatcher())
-    looked_at = SourceFile.looked_at(path, "log")
-    file = SourceFile(path, "log", looked_at.head, ledger, None, looked_at.size_bytes)
+    looked_at = SourceFile.looked_at(str(path), "log")
+    file = SourceFile(str(path), "log", looked_at.head, ledger, None, looked_at.size_bytes)
     assert ledger.read_bytes == 0
     assert len(list(file.lines())) == 100
     assert ledger.read_bytes == ledger.total_bytes == path.stat().st_size
@@ -42,8 +42,8 @@ def test_a_file_that_is_its_head_is_told_as_read(tmp_path):
 
 def test_what_cannot_be_looked_at_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="log: cannot be read: No such file"):
-        SourceFile.looked_at(tmp_path / "log.jsonl", "log")
+        SourceFile.looked_at(str(tmp_path / "log.jsonl"), "log")
     with pytest.raises(InputError, match="log: cannot be read: Is a directory"):
-        SourceFile.looked_at(tmp_path, "log")
+        SourceFile.looked_at(str(tmp_path), "log")
     with pytest.raises(InputError, match="log: cannot be read: Not a gzipped file"):
-        SourceFile.looked_at(written(tmp_path / "x", b"{}").rename(tmp_path / "x.gz"), "log")
+        SourceFile.looked_at(str(written(tmp_path / "x", b"{}").rename(tmp_path / "x.gz")), "log")

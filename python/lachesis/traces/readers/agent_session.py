@@ -352,7 +352,7 @@ def _delay_s(given: _AddedUp, before: Round) -> float | None:
 
 
 def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workload: str) -> None:
-    """Push one session, and one more for every orphan among its sub-agents."""
+    """Push one session, and one more for every orphan among its sub-agents; empties their logs."""
     spawns = find_spawns(logs)
     if logs.missing_agents:
         builder.exclude("sub-agent that was spawned but has no log", logs.missing_agents)
@@ -369,4 +369,6 @@ def push_session(builder: TraceBuilder, logs: SessionLogs, meter: Meter, workloa
             orphan=orphan,
         )
         _Pusher(builder, session, family, spawns, logs, meter).push_all()
+        for log in family:
+            log.rounds = []  # of a long session they take as much room as what comes next
         builder.finish(session)

@@ -6,23 +6,24 @@ bytes for each.
 
 from __future__ import annotations
 
-import mmap
-from array import array
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lachesis.traces.scratch_file import room_for_scratch, scratch_file
+from lachesis.traces.readers.block_table import BlockTable, Numbers
 
-Numbers = NDArray[np.int64]
+Ids = NDArray[np.uint64]
 
 #: Ids up to so many times the ids seen so far are their own numbers: a gap costs a few bytes.
-_DENSE = 16
-_FREE = 1 << 20
-_FIRST_RECORDS = 1 << 16
-_USES_TILL_RELEASE = 4096
+_DENSE: Final = 16
+_FREE: Final = 1 << 20
+_FIRST_SLOTS_LOG2: Final = 16
+#: Fibonacci hashing: ids that are near each other come to lie far apart (Knuth, vol. 3, 6.4).
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+_SLOT: Final = np.dtype([("id", np.uint64), ("number", np.int64)])  # the number from 1; 0: free
+_AT_ONCE: Final = 1 << 16
 
 
 class BlockNumbers:
@@ -30,87 +31,109 @@ class BlockNumbers:
 
     Example:
         >>> numbers = BlockNumbers()
-        >>> numbers.of(array("Q", [4, 7])).tolist(), numbers.of(array("Q", [2**60, 4])).tolist()
-        ([4, 7], [8, 4])
-        >>> numbers.id_of(8) == 2**60
-        True
+        >>> numbers.of(np.array([4, 7], np.uint64)).tolist()
+        [4, 7]
+        >>> numbers.of(np.array([2**60, 4], np.uint64)).tolist(), numbers.ids_of(np.array([8]))
+        ([8, 4], array([1152921504606846976], dtype=uint64))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path | None = None) -> None:
+        self._scratch = scratch
         self._seen = 0
         self._end = 0  # one more than the largest number given out
-        self._first_looked_up = 0
-        self._looked_up: dict[int, int] | None = None
-        self._ids = array("Q")  # of the numbers from `_first_looked_up` on
+        self._first_looked_up: int | None = None
+        self._slots: _Slots
+        self._ids: BlockTable  # of the numbers from `_first_looked_up` on
 
-    def of(self, blocks: array[int]) -> Numbers:
+    def of(self, ids: Ids) -> Numbers:
         """The number of each id."""
-        ids = np.frombuffer(blocks, np.uint64)
         self._seen += len(ids)
-        if self._looked_up is None and len(ids):
-            largest = int(ids.max())
+        if self._first_looked_up is None:
+            largest = int(ids.max()) if len(ids) else 0
             if largest < _FREE + _DENSE * self._seen:
-                self._end = max(self._end, largest + 1)
+                self._end = max(self._end, largest + 1) if len(ids) else self._end
                 return ids.astype(np.int64)
-            self._looked_up = {}
             self._first_looked_up = self._end
-        if self._looked_up is None:
-            return ids.astype(np.int64)
-        return np.array([self._number(block, self._looked_up) for block in blocks], np.int64)
+            self._slots = _Slots(self._scratch)
+            self._ids = BlockTable(np.dtype(np.uint64), self._scratch)
+        numbers = ids.astype(np.int64)  # those below are their own numbers, as they were before
+        above = np.flatnonzero(ids >= np.uint64(self._first_looked_up))
+        if len(above):
+            numbers[above] = self._looked_up(ids[above])
+        return numbers
 
-    def id_of(self, number: int) -> int:
-        """The id that has this number."""
-        above = number - self._first_looked_up
-        return self._ids[above] if self._looked_up is not None and above >= 0 else number
+    def ids_of(self, numbers: Numbers) -> Ids:
+        """The ids that have these numbers."""
+        ids = numbers.astype(np.uint64)
+        if self._first_looked_up is not None:
+            above = np.flatnonzero(numbers >= self._first_looked_up)
+            places = numbers[above] - self._first_looked_up
+            ids[above] = self._ids.reach(places)[places]
+        return ids
 
-    def _number(self, block: int, looked_up: dict[int, int]) -> int:
-        if block < self._first_looked_up:
-            return block  # its own number, as it was before
-        number = looked_up.get(block)
-        if number is None:
-            number = looked_up[block] = self._end
-            self._end += 1
-            self._ids.append(block)
-        return number
+    def _looked_up(self, ids: Ids) -> Numbers:
+        assert self._first_looked_up is not None, "Invariant: some ids are looked up"
+        numbers = self._slots.find(ids)
+        if (numbers < 0).any():
+            new, which = np.unique(ids[numbers < 0], return_inverse=True)
+            given = np.arange(self._end, self._end + len(new))
+            self._end += len(new)
+            numbers[numbers < 0] = given[which]
+            places = given - self._first_looked_up
+            self._ids.reach(places)[places] = new
+            if not self._slots.has_room_for(len(new)):
+                self._slots = _Slots(self._scratch, self._slots.log2 + 2)
+                known = np.arange(self._end - self._first_looked_up - len(new))
+                for first in range(0, len(known), _AT_ONCE):
+                    some = known[first : first + _AT_ONCE]
+                    self._slots.add(self._ids.reach(some)[some], some + self._first_looked_up)
+            self._slots.add(new, given)
+        return numbers
 
 
-class BlockTable:
-    """A record for each block number, zero until it is set, in a temporary file without a name.
+class _Slots:
+    """A hash table with open addressing: an id lies in the first slot from its own that was free.
 
-    The file is mapped into memory, and let go of now and then: what was used of it lately is in
-    memory, the rest on disk (or in what the system has to spare).
+    Many ids go through it at once: each round looks at the next slot of those that are not settled.
     """
 
-    def __init__(self, dtype: np.dtype[Any], folder: Path | None = None) -> None:
-        self._dtype = dtype
-        self._folder = folder
-        self._file = scratch_file(self, folder)
-        self._uses = 0
-        self._map: mmap.mmap
-        self.records: NDArray[Any]
-        self._grow(_FIRST_RECORDS)
+    def __init__(self, scratch: Path | None, log2: int = _FIRST_SLOTS_LOG2) -> None:
+        self.log2 = log2
+        self._taken = 0
+        self._table = BlockTable(_SLOT, scratch, records=1 << log2)
 
-    def reach(self, numbers: Numbers) -> NDArray[Any]:
-        """The records, enough for these numbers; good until the next call."""
-        self._release_now_and_then()
-        needed = int(numbers.max()) + 1 if len(numbers) else 0
-        if needed > len(self.records):
-            self._grow(max(needed, len(self.records) * 3 // 2))
-        return self.records
+    def has_room_for(self, count: int) -> bool:
+        """Whether with so many ids more half of the slots are free."""
+        return 2 * (self._taken + count) <= 1 << self.log2
 
-    def latest(self) -> NDArray[Any]:
-        """The records as far as they were ever reached; good until the next call."""
-        self._release_now_and_then()
-        return self.records
+    def find(self, ids: Ids) -> Numbers:
+        """The number of each id, -1 where it is not there."""
+        numbers = np.full(len(ids), -1, np.int64)
+        slots = self._table.reach_below(0, len(ids))
+        left, places = np.arange(len(ids)), self._places(ids)
+        while len(left):
+            found = slots[places]
+            here = found["id"] == ids[left]
+            here &= found["number"] > 0
+            numbers[left[here]] = found["number"][here] - 1
+            on = (found["number"] > 0) & ~here
+            left, places = left[on], self._next(places[on])
+        return numbers
 
-    def _release_now_and_then(self) -> None:
-        self._uses += 1
-        if self._uses % _USES_TILL_RELEASE == 0 and hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+    def add(self, ids: Ids, numbers: Numbers) -> None:
+        """Put in ids that differ and are not there."""
+        self._taken += len(ids)
+        slots = self._table.reach_below(0, len(ids))
+        left, places = np.arange(len(ids)), self._places(ids)
+        while len(left):
+            free = slots["number"][places] == 0
+            slots["number"][places[free]] = numbers[left[free]] + 1  # of several the last one stays
+            mine = slots["number"][places] == numbers[left] + 1
+            slots["id"][places[mine]] = ids[left[mine]]
+            left, places = left[~mine], self._next(places[~mine])
 
-    def _grow(self, records: int) -> None:
-        size_bytes = records * self._dtype.itemsize
-        with room_for_scratch(self._folder):
-            self._file.truncate(size_bytes)
-            self._map = mmap.mmap(self._file.fileno(), size_bytes)
-        self.records = np.frombuffer(self._map, self._dtype)
+    def _places(self, ids: Ids) -> Numbers:
+        return ((ids * _SPREAD) >> np.uint64(64 - self.log2)).astype(np.int64)
+
+    def _next(self, places: Numbers) -> Numbers:
+        return (places + 1) & ((1 << self.log2) - 1)

@@ -12,21 +12,22 @@ of its own, counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
+import numpy as np
 
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
     LoneColumns,
-    LoneRequest,
+    check_columns,
     has_columns,
     push_lone,
-    request_rows,
+    session_columns,
 )
-from lachesis.traces.record_groups import NameNumbers, RecordGroups
+from lachesis.traces.readers.session_rows import SessionBlock, SessionRows, known_seconds
 
 _DESCRIPTION: Final = __doc__ or ""
 _NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")
@@ -61,53 +62,46 @@ class BurstGptReader:
 READER = BurstGptReader()
 
 
-class _Request(NamedTuple):
-    """A request of a conversation, and the line where it stands."""
-
-    conversation: str
-    number: int
-    request: LoneRequest
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(_Request)
-
-
 def _push_conversations(file: SourceFile, builder: TraceBuilder, options: ReadOptions) -> None:
-    numbers = NameNumbers()
-    conversations = RecordGroups(options.scratch)
-    for row in request_rows(file, _KNOWN, builder):
-        request = _LONE.request(row)
-        name = row.text("Session ID")
-        if name is None:
-            raise row.broken("Session ID", "is needed in every row", "missing")
-        if not request.output_tokens:
-            builder.exclude("request without output")
-            continue
-        record = _ENCODER.encode(_Request(name, row.number, request))
-        conversations.append(numbers.of(name), record)
-    if not len(numbers):
+    check_columns(file, _KNOWN, builder)
+    sessions = SessionRows(options.scratch)
+    for columns in session_columns(file, _LONE, "Session ID"):
+        speaks = columns.output_tokens > 0
+        if not speaks.all():
+            builder.exclude("request without output", int((~speaks).sum()))
+        sessions.append(columns.where(speaks))
+    if not len(sessions):
         builder.skip(file.name, "holds no request with output")
-    for _, records in conversations:
-        requests = [_DECODER.decode(record) for record in records]
-        if all(each.request.start_s is not None for each in requests):
-            requests.sort(key=lambda each: each.request.start_s or 0.0)
-        session = builder.session(
-            requests[0].conversation,
+    for block in sessions:
+        requests = block.counted(opens_turn=np.ones(len(block.requests), np.bool_))
+        builder.add_counted(
+            requests,
+            requests.grow(),
+            block.names,
+            partial(_push_one, file, block, builder),
             workload=Path(file.name).name.split(".")[0],
             harness="burstgpt",
             source=file.name,
-            stripping="off",
         )
-        for _, number, request in requests:
-            session.request(
-                opens_turn=True,
-                input_tokens=request.input_tokens,
-                output_tokens=request.output_tokens,
-                model=request.model,
-                start_s=request.start_s,
-                end_s=request.end_s,
-                tools=[],
-                row=number,
-            )
-        builder.finish(session)
+
+
+def _push_one(file: SourceFile, block: SessionBlock, builder: TraceBuilder, place: int) -> None:
+    session = builder.session(
+        block.names[place],
+        workload=Path(file.name).name.split(".")[0],
+        harness="burstgpt",
+        source=file.name,
+        stripping="off",
+    )
+    for each, model in zip(*block.of(place), strict=True):
+        session.request(
+            opens_turn=True,
+            input_tokens=int(each["input_tokens"]),
+            output_tokens=int(each["output_tokens"]),
+            model=model,
+            start_s=known_seconds(each["start_s"]),
+            end_s=known_seconds(each["end_s"]),
+            tools=[],
+            row=int(each["row"]),
+        )
+    builder.finish(session)

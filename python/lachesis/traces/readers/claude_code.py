@@ -244,6 +244,7 @@ def _read_family(
     _find_compacted(transcripts, logs)
     for transcript in transcripts:
         logs.links.update(transcript.links)
+        transcript.forget_rows()
     for agent, agent_type in logs.links.types.items():
         if agent in logs.agents and logs.agents[agent].agent_type is None:
             logs.agents[agent].agent_type = agent_type

@@ -7,6 +7,7 @@ apart, and each call learns which earlier output its context continues.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -50,7 +51,7 @@ _ANYTHING = msgspec.json.Decoder()
 class SeenCalls:
     """Rows and calls read so far in the whole import: resumed and forked sessions repeat them."""
 
-    uuids: set[str] = field(default_factory=set)
+    uuids: set[int] = field(default_factory=set)  # hashes of them, see `Transcript`
     calls: dict[str, int] = field(default_factory=dict)  # call → serial of the thread that made it
     threads: int = 0
 
@@ -94,7 +95,9 @@ class Transcript:
         self._meter = meter
         self._fixed_agent = agent
         self._threads: dict[str, _Thread] = {}
-        self._place: dict[str | None, _Place] = {}
+        # Rows go by hashes of their ids (64 bits; no two of millions are expected to be equal),
+        # which take a third of the room.
+        self._place: dict[int, _Place] = {}
         self._queued: list[tuple[float, str]] = []
         self._side_chains = 0
         self._excluded_calls: set[str] = set()
@@ -103,8 +106,13 @@ class Transcript:
 
     def log_of_row(self, uuid: str | None) -> AgentLog | None:
         """Find the log that a row of this file belongs to."""
-        place = self._place.get(uuid) if uuid else None
+        place = self._place.get(hash(uuid)) if uuid else None
         return place[0].log if place else None
+
+    def forget_rows(self) -> None:
+        """Let go of what is known of single rows, which may be millions, and of the calls."""
+        self._place = {}
+        self._threads = {}
 
     def _read(self) -> None:
         main = self._thread(self._fixed_agent or LEAD_LOG)
@@ -115,10 +123,11 @@ class Transcript:
         try:
             for number, row in rows(self.file, truncated):
                 kind, uuid = row.kind, row.uuid
-                parent = place_of_row.get(row.parent_uuid)
+                key = hash(uuid)
+                parent = place_of_row.get(hash(row.parent_uuid))
                 if kind != "assistant" and kind != "user":
                     if uuid:
-                        place_of_row[uuid] = parent or (main, None)
+                        place_of_row[key] = parent or (main, None)
                     others[kind] = others.get(kind, 0) + 1
                     self._other_row(row, main)
                     continue
@@ -128,9 +137,9 @@ class Transcript:
                 place = parent if parent is not None and parent[0] is thread else (thread, None)
                 if uuid:
                     known = len(uuids)
-                    uuids.add(uuid)  # and look for it, at once
+                    uuids.add(key)  # and look for it, at once
                     if len(uuids) == known:
-                        place_of_row.setdefault(uuid, place)
+                        place_of_row.setdefault(key, place)
                         self._repeated_row(thread.log)
                         continue
                 if not thread.log.rounds and not thread.log.pending:
@@ -144,7 +153,7 @@ class Transcript:
                         if place[1] is not logged:
                             place = (thread, logged)
                 if uuid:
-                    place_of_row[uuid] = place
+                    place_of_row[key] = place
         except MALFORMED as wrong:  # in a value that is decoded only where it is needed
             raise InputError(f"not valid JSON: {wrong}", path=self.file.name, row=number) from wrong
         for kind, count in others.items():
@@ -183,7 +192,7 @@ class Transcript:
     def _side_chain(self, row: Row, main: _Thread) -> _Thread:
         if row.agent_id:
             return self._thread(row.agent_id)
-        parent = self._place.get(row.parent_uuid)
+        parent = self._place.get(hash(row.parent_uuid))
         if parent is not None and parent[0] is not main:
             return parent[0]
         self._side_chains += 1
@@ -207,7 +216,8 @@ class Transcript:
             if not thread.log.rounds:
                 thread.log.starts_midway = True
             return None
-        logged = Round(call, number, [], message.model)
+        model = None if message.model is None else sys.intern(message.model)
+        logged = Round(call, number, [], model)
         if thread.last is not None and follows is not thread.last:
             logged.extends = follows
             logged.rewinds = follows is not None or row.parent_uuid is None
@@ -272,7 +282,7 @@ class Transcript:
         identity = block.id or ""
         if identity in thread.tools:
             return  # the same block on a second line
-        use = tool_use(identity, block.name or "", block.input)
+        use = tool_use(identity, sys.intern(block.name or ""), block.input)
         logged.tool_uses.append(use)
         if identity:
             thread.tools[identity] = use
@@ -301,9 +311,9 @@ class Transcript:
     def _result(self, row: Row, block: Block, time_s: float | None, thread: _Thread) -> None:
         identity = block.tool_use_id
         tokens = memoryview(block.content).nbytes / _RAW_BYTES_PER_TOKEN
-        given = LoggedInput(_RESULT, time_s, tokens, identity)
-        thread.log.pending.append(given)
         use = thread.tools.get(identity) if identity else None
+        given = LoggedInput(_RESULT, time_s, tokens, identity if use is None else use.id)
+        thread.log.pending.append(given)
         if use is not None and needs_result(use):
             self.links.note_result(use, tool_use_result(row), result_text(block.content), given)
 

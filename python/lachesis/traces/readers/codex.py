@@ -49,6 +49,7 @@ from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.codex_families import rollout_families
 from lachesis.traces.readers.codex_rollout import ReviewMode, Rollout
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.record_groups import NameNumbers
 from lachesis.traces.schema import UsageSource
 
 HARNESS: Final = "codex"
@@ -91,7 +92,7 @@ class CodexReader:
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken row."""
         meter = meter_for(options.count_tokens)
-        seen: set[str] = set()
+        seen = NameNumbers()
         for family in rollout_families(files, REVIEW_WINDOW_S):
             rollouts = [_rollout(file, builder, meter) for file in family]
             rollouts.sort(key=_begin)
@@ -122,13 +123,13 @@ def _begin(rollout: Rollout) -> tuple[float, str]:
     return (float("inf") if start_s is None else start_s, rollout.file.name)
 
 
-def _name(rollouts: list[Rollout], seen: set[str]) -> None:
+def _name(rollouts: list[Rollout], seen: NameNumbers) -> None:
     """Name every log by its thread; a thread that is there twice gets the file's name too."""
     for rollout in rollouts:
         name = rollout.meta.id or rollout.file.path.stem
-        while name in seen:
+        known = len(seen)
+        while seen.of(name) < known:
             name = f"{name}/{rollout.file.path.name}"
-        seen.add(name)
         log = rollout.log
         log.agent = name
         if rollout.meta.system_text:

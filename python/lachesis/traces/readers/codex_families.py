@@ -6,29 +6,32 @@ is one, the other files are searched for the event that started it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from lachesis.traces.readers.claude_code_rows import seconds
 from lachesis.traces.readers.codex_rows import Meta, Row
 from lachesis.traces.readers.json_fault import MALFORMED
 from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.record_groups import NameNumbers
 
 _ROW: Final = msgspec.json.Decoder(Row)
 _META: Final = msgspec.json.Decoder(Meta)
 _REVIEW: Final = b'"entered_review_mode"'
 
 
-def rollout_families(files: Sequence[SourceFile], window_s: float) -> list[list[SourceFile]]:
+def rollout_families(files: Sequence[SourceFile], window_s: float) -> Iterator[list[SourceFile]]:
     """Group files that may belong to one session; families in order of their first file.
 
     `window_s`: how near to a review's start the event must be. A head that cannot be read makes a
-    family of its own: what is wrong with it is said when it is read.
+    family of its own: what is wrong with it is said when it is read. Of each file memory holds a
+    few numbers.
     """
-    heads = [_head(file) for file in files]
-    root = list(range(len(files)))
+    root = array("q", range(len(files)))
 
     def find(index: int) -> int:
         while root[index] != index:
@@ -40,27 +43,45 @@ def rollout_families(files: Sequence[SourceFile], window_s: float) -> list[list[
         low, high = sorted((find(one), find(other)))
         root[high] = low
 
-    by_thread: dict[str, int] = {}
-    for index, (meta, _) in enumerate(heads):
-        if meta.id:
-            join(by_thread.setdefault(meta.id, index), index)
+    threads = NameNumbers()
+    first_of = array("q")  # of each thread the first file; -1 where it was only named so far
+    named = array("q")  # a file, and a thread that it names; and so on
     starts: list[tuple[int, float]] = []
-    for index, (meta, start_s) in enumerate(heads):
-        for named in (meta.parent, meta.forked_from_id):
-            if named in by_thread:
-                join(by_thread[named], index)
+
+    def number(thread: str) -> int:
+        found = threads.of(thread)
+        if found == len(first_of):
+            first_of.append(-1)
+        return found
+
+    for index, file in enumerate(files):
+        meta, start_s = _head(file)
+        if meta.id:
+            thread = number(meta.id)
+            if first_of[thread] < 0:
+                first_of[thread] = index
+            join(first_of[thread], index)
+        for other in (meta.parent, meta.forked_from_id):
+            if other:
+                named.extend((index, number(other)))
         if meta.subagent == "review" and meta.parent is None and start_s is not None:
             starts.append((index, start_s))
+    for index, thread in zip(named[::2], named[1::2], strict=True):
+        if first_of[thread] >= 0:
+            join(first_of[thread], index)
     if starts:
         for index, file in enumerate(files):
             for time_s in _reviews(file):
                 for child, start_s in starts:
                     if abs(start_s - time_s) <= window_s:
                         join(index, child)
-    families: dict[int, list[SourceFile]] = {}
-    for index, file in enumerate(files):
-        families.setdefault(find(index), []).append(file)
-    return [families[index] for index in sorted(families)]
+    roots = np.array([find(index) for index in range(len(files))], np.int64)
+    order = np.argsort(roots, kind="stable")
+    ends = np.flatnonzero(np.diff(roots[order], append=-1)) + 1
+    begin = 0
+    for end in ends.tolist():
+        yield [files[index] for index in order[begin:end].tolist()]
+        begin = end
 
 
 def _head(file: SourceFile) -> tuple[Meta, float | None]:

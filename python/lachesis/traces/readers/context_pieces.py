@@ -78,6 +78,14 @@ class ContextPieces:
     def __len__(self) -> int:
         return len(self._requests)
 
+    @property
+    def only_grows(self) -> bool:
+        """Whether every input holds all that was read and written before, as its length tells."""
+        return all(
+            after.agreed_tokens == before.input_tokens + before.output_tokens <= after.input_tokens
+            for before, after in pairwise(self._requests)
+        )
+
     def add_agreed(self, input_tokens: int, output_tokens: int, agreed_tokens: int) -> None:
         """Take the next request; its first `agreed_tokens` are what the agent's context held."""
         self._requests.append(_Logged(input_tokens, output_tokens, agreed_tokens))

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,6 +30,7 @@ import numpy as np
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.readers.block_chains import BlockContext, BlockSize, blocks_of
+from lachesis.traces.readers.block_numbers import BlockNumbers
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
 from lachesis.traces.readers.request_rows import (
     LoneColumns,
@@ -54,6 +56,7 @@ _KNOWN: Final = (
 )
 _LONE: Final = LoneColumns("num_prefill_tokens", "num_decode_tokens", "arrived_at")
 _USUAL_BLOCK_TOKENS: Final = 16
+_ROWS_AT_ONCE: Final = 1024
 
 
 class _Row(NamedTuple):
@@ -114,26 +117,27 @@ class _File:
             return
         numbers = NameNumbers()
         sessions = RecordGroups(self.scratch)
-        chains = SessionChains(self.block_tokens, scratch=self.scratch)
+        chains, blocks = SessionChains(self.scratch), BlockNumbers(self.scratch)
         recovered = alone = 0
-        for _, record in taken.records():
-            each: _Row = _DECODER.decode(record)
-            name = each.session
-            if self.named and name is None:
-                raise self._broken(each, "session_id", "is needed in every row", "missing")
-            known = len(numbers)
-            if name is None and each.blocks:
-                tokens = each.request.input_tokens, each.request.output_tokens
-                name = f"chain-{chains.session_of(*tokens, array('Q', each.blocks))}"
-                number = numbers.of(name)
-                recovered += number == known
-            elif name is None:
-                name = f"request-{each.number}"
-                number = numbers.of(name)
-                alone += 1
-            else:
-                number = numbers.of(name)
-            sessions.append(number, _ENCODER.encode(each._replace(session=name)))
+        waiting = (record for _, record in taken.records())
+        while some := [_DECODER.decode(record) for record in islice(waiting, _ROWS_AT_ONCE)]:
+            chained = self._chained(some, chains, blocks)
+            for each in some:
+                name = each.session
+                if self.named and name is None:
+                    raise self._broken(each, "session_id", "is needed in every row", "missing")
+                known = len(numbers)
+                if name is not None:
+                    number = numbers.of(name)
+                elif each.blocks:
+                    name = f"chain-{next(chained)}"
+                    number = numbers.of(name)
+                    recovered += number == known
+                else:
+                    name = f"request-{each.number}"
+                    number = numbers.of(name)
+                    alone += 1
+                sessions.append(number, _ENCODER.encode(each._replace(session=name)))
         if recovered:
             self.builder.fill("session", "recovered from chains of block hashes", recovered)
         if alone:
@@ -144,6 +148,19 @@ class _File:
         )
         for _, records in sessions:
             self._push_session([_DECODER.decode(record) for record in records], only_new=only_new)
+
+    def _chained(
+        self, rows: Sequence[_Row], chains: SessionChains, blocks: BlockNumbers
+    ) -> Iterator[int]:
+        """The sessions of those rows that name none and have blocks."""
+        own = [each for each in rows if each.session is None and each.blocks]
+        inputs = np.array([each.request.input_tokens for each in own], np.int64)
+        outputs = np.array([each.request.output_tokens for each in own], np.int64)
+        counts = np.minimum([len(each.blocks) for each in own], inputs // self.block_tokens)
+        whole = [each.blocks[:count] for each, count in zip(own, counts.tolist(), strict=True)]
+        ids = np.array(list(chain.from_iterable(whole)), np.uint64)
+        sessions, _ = chains.place(inputs, outputs, blocks.of(ids), counts.astype(np.int64))
+        return iter(sessions.tolist())
 
     def _in_order_of_time(self, rows: Iterator[RequestRow]) -> RecordGroups | None:
         """The requests, by time if every one has one; None if there is none."""
@@ -225,7 +242,8 @@ class _File:
             held = tokens + each.request.output_tokens
             inputs.append(tokens)
             context.add(tokens, each.request.output_tokens, array("Q", each.blocks))
-        parts = context.parts() if any(each.blocks for each in own) else [None] * len(own)
+        by_blocks = any(each.blocks for each in own) and not context.only_grows
+        parts = context.parts() if by_blocks else [None] * len(own)
         for index, (each, tokens, part) in enumerate(zip(own, inputs, parts, strict=True)):
             session.request(
                 parts=None if part is None else part.parts,

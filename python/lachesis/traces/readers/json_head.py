@@ -35,7 +35,7 @@ def words_in_head(file: SourceFile) -> frozenset[bytes]:
 
     Example:
         >>> from pathlib import Path
-        >>> sorted(words_in_head(SourceFile(Path("a"), "a", b'{"id": 1, "rows": [{"t": ')))
+        >>> sorted(words_in_head(SourceFile("a", "a", b'{"id": 1, "rows": [{"t": ')))
         [b'id', b'rows', b't']
     """
     return frozenset(_KEY.findall(file.head))

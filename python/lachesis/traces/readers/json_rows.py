@@ -8,7 +8,9 @@ field and value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 import msgspec
@@ -20,6 +22,8 @@ from lachesis.traces.readers.protocol import SourceFile
 #: The reason under which a cut-off last line is counted as dropped.
 TRUNCATED: Final = "truncated last line"
 
+_LINES_AT_ONCE: Final = 1024
+
 T = TypeVar("T")
 
 
@@ -30,8 +34,49 @@ def decoded_lines(
 
     Raises `InputError` for any other line that is no JSON or has not the decoder's shape.
     """
+    return _decoded(file, file.lines(), decoder, dropped)
+
+
+def decoded_blocks(
+    file: SourceFile, decoder: msgspec.json.Decoder[T], dropped: list[str]
+) -> Iterator[tuple[list[int], list[T]]]:
+    """As `decoded_lines`, many lines at once: their numbers and their values."""
+    number = 1
+    blocks = file.line_blocks()
+    for block in blocks:
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        values = _decoded_at_once(block, lines, decoder)
+        if values is None:
+            # An odd line, which few files have: from here on one by one.
+            rest = (line for each in chain([block], blocks) for line in BytesIO(each))
+            numbered = ((at, line) for at, line in enumerate(rest, number) if not line.isspace())
+            decoded = _decoded(file, numbered, decoder, dropped)
+            while taken := list(islice(decoded, _LINES_AT_ONCE)):
+                yield [at for at, _, _ in taken], [value for _, _, value in taken]
+            return
+        yield list(range(number, number + lines)), values
+        number += lines
+
+
+def _decoded_at_once(block: bytes, lines: int, decoder: msgspec.json.Decoder[T]) -> list[T] | None:
+    """The values of lines that are an object each; None where any may be something else."""
+    if not block.startswith(b"{") or block.count(b"\n{") != lines - 1:
+        return None
+    try:
+        values = decoder.decode_lines(block)
+    except (msgspec.MsgspecError, *MALFORMED):
+        return None
+    return values if len(values) == lines else None
+
+
+def _decoded(
+    file: SourceFile,
+    lines: Iterable[tuple[int, bytes]],
+    decoder: msgspec.json.Decoder[T],
+    dropped: list[str],
+) -> Iterator[tuple[int, bytes, T]]:
     fault: tuple[int, Exception] | None = None
-    for number, line in file.lines():
+    for number, line in lines:
         if fault is not None:
             raise InputError(f"not valid JSON: {fault[1]}", path=file.name, row=fault[0])
         try:

@@ -83,7 +83,7 @@ class LmcacheReader:
             return False
         first = file.start.partition(b"\n")[0]
         # A prompt may hold JSON of its own, in which quotes are escaped.
-        return words_in_head(SourceFile(file.path, file.name, first)) == _SIGNS or (
+        return words_in_head(SourceFile(file.place, file.name, first)) == _SIGNS or (
             len(first) == len(file.head) and first.startswith(b'{"timestamp"')
             and b'"input": "' in first[:80]
         )  # fmt: skip

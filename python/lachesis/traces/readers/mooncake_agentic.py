@@ -38,6 +38,7 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD, Edge
 from lachesis.traces.readers.block_chains import BlockContext, blocks_of
+from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_head import first_object
 from lachesis.traces.readers.mooncake_agentic_index import RequestAndBlocks, RequestIndex
 from lachesis.traces.readers.mooncake_agentic_rows import SCHEMA, AgenticRequest, AgenticRows
@@ -87,6 +88,7 @@ class _File:
         self.requests: dict[str, AgenticRequest] = {}
         self.agents: dict[str, list[AgenticRequest]] = {}
         self.parent: dict[str, AgenticRequest] = {}
+        self.parts: dict[str, RequestParts] = {}  # where counts alone do not tell what matched
 
     def push(self) -> None:
         """Read all rows and push one session for each lead."""
@@ -125,9 +127,11 @@ class _File:
                 blocks_of(blocks),
                 reset=request.resets,
             )
+        self.parts = {}
         for agent, own in self.agents.items():
-            for request, parts in zip(own, contexts[agent].parts(), strict=True):
-                request.parts = parts
+            if not contexts[agent].only_grows or len({request.model for request in own}) > 1:
+                for request, parts in zip(own, contexts[agent].parts(), strict=True):
+                    self.parts[request.id] = parts
             if (by := self.index.parent_of(agent)) >= 0:
                 self.parent[agent] = by_number[by]
 
@@ -181,7 +185,7 @@ class _File:
         before: AgenticRequest | None,
         edges: list[Edge],
     ) -> int:
-        assert request.parts is not None, "Invariant: every request has its parts"
+        parts = self.parts.get(request.id)
         observations = len(request.consumed) or int(request.waits_for_tools)
         starts_alone = before is None and agent == LEAD
         delay_s = request.delay_s
@@ -191,8 +195,8 @@ class _File:
             delay_s = request.delays_s.get(by or "", 0.0)
         return session.request(
             agent=agent,
-            parts=request.parts.parts,
-            output_parts=request.parts.output_parts,
+            parts=None if parts is None else parts.parts,
+            output_parts=None if parts is None else parts.output_parts,
             input_tokens=request.input_tokens,
             prompt_tokens=0 if before is None else None,
             output_tokens=request.output_tokens,

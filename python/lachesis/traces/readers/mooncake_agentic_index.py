@@ -6,14 +6,16 @@ they are read. So the file is read once for who names whom; the requests themsel
 
 from __future__ import annotations
 
-import pickle
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
+from lachesis.traces.readers.block_chains import blocks_of
 from lachesis.traces.readers.mooncake_agentic_rows import AgenticRequest, AgenticRows
 from lachesis.traces.record_groups import NameNumbers, RecordGroups
 
@@ -22,6 +24,8 @@ _FIELDS: Final = ("wait_for", "branches")
 
 #: A request and the ids of its blocks.
 RequestAndBlocks = tuple[AgenticRequest, list[int]]
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(RequestAndBlocks)
 
 
 class RequestIndex:
@@ -81,7 +85,7 @@ class RequestIndex:
             family = family_of_root.setdefault(self._root(agent), len(family_of_root))
             families.append(family, record)
         for _, records in families:
-            yield [pickle.loads(record) for record in records]
+            yield [_DECODER.decode(record) for record in records]
 
     def parent_of(self, agent: str) -> int:
         """The number of the request under which an agent hangs; -1 for a lead."""
@@ -110,7 +114,7 @@ class RequestIndex:
             self._branches_of.append(number)
             self._branches_to.append(self._named(name, request, 1))
         self._agent[number] = agent
-        self._requests.append(agent, pickle.dumps((request, blocks)))
+        self._requests.append(agent, _ENCODER.encode((request, blocks_of(blocks).tolist())))
 
     def _named(self, name: str, request: AgenticRequest, field: int) -> int:
         number = self._number(name)
@@ -123,7 +127,7 @@ class RequestIndex:
             if self._row[number]:
                 continue
             for _, record in self._requests.records():
-                request: AgenticRequest = pickle.loads(record)[0]
+                request = _DECODER.decode(record)[0]
                 if request.row == row:
                     names = getattr(request, _FIELDS[field])
                     name = next(each for each in names if not self._row[self.ids.of(each)])

@@ -8,9 +8,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from lachesis.errors import InputError
-from lachesis.traces.readers.context_pieces import RequestParts
 from lachesis.traces.readers.json_rows import decoded_lines
-from lachesis.traces.readers.mooncake import Milliseconds, MooncakeRow, block_size
+from lachesis.traces.readers.mooncake_rows import Milliseconds, MooncakeRow, block_size
 from lachesis.traces.readers.protocol import SourceFile
 from lachesis.traces.tool_classes import tool_class
 
@@ -59,7 +58,7 @@ _DECODER: Final = msgspec.json.Decoder(_Row)
 _DECODER_OF_VERSION_2: Final = msgspec.json.Decoder(_LineOfVersion2)
 
 
-class AgenticRequest:
+class AgenticRequest(msgspec.Struct, kw_only=True):
     """A row that is a request, and where it belongs.
 
     Attributes:
@@ -73,35 +72,34 @@ class AgenticRequest:
         dispatched: how many waits count from another request's start.
     """
 
-    __slots__ = (
-        "agent", "barriers", "branches", "called", "consumed", "delay_s", "delays_s",
-        "dispatched", "id", "input_tokens", "model", "output_tokens", "parts", "resets", "row",
-        "spawned_by", "start_s", "wait_for", "waits_for_tools",
-    )  # fmt: skip
-
-    def __init__(self, number: int, name: str, agent: str, tokens: tuple[int, int]) -> None:
-        self.row = number
-        self.id = name
-        self.agent = agent
-        self.input_tokens, self.output_tokens = tokens
-        self.model: str | None = None
-        self.start_s: float | None = None
-        self.delay_s: float | None = None
-        self.delays_s: dict[str, float] = {}
-        self.wait_for: list[str] = []
-        self.barriers: frozenset[str] = frozenset()
-        self.spawned_by: str | None = None
-        self.branches: list[str] = []
-        self.dispatched = 0
-        self.resets = False
-        self.consumed: list[str] = []
-        self.waits_for_tools = False
-        self.called: list[str] | None = None
-        self.parts: RequestParts | None = None
+    row: int
+    id: str
+    agent: str
+    input_tokens: int
+    output_tokens: int
+    model: str | None = None
+    start_s: float | None = None
+    delay_s: float | None = None
+    delays_s: dict[str, float] = msgspec.field(default_factory=dict)
+    wait_for: list[str] = msgspec.field(default_factory=list)
+    barriers: frozenset[str] = frozenset()
+    spawned_by: str | None = None
+    branches: list[str] = msgspec.field(default_factory=list)
+    dispatched: int = 0
+    resets: bool = False
+    consumed: list[str] = msgspec.field(default_factory=list)
+    waits_for_tools: bool = False
+    called: list[str] | None = None
 
     def wait_s(self, name: str) -> float:
         """The wait after the request of this id."""
         return self.delays_s.get(name, self.delay_s or 0.0)
+
+
+def _request(row: int, name: str, agent: str, tokens: tuple[int, int]) -> AgenticRequest:
+    return AgenticRequest(
+        row=row, id=name, agent=agent, input_tokens=tokens[0], output_tokens=tokens[1]
+    )
 
 
 class AgenticRows:
@@ -133,7 +131,7 @@ class AgenticRows:
         for number, _, row in decoded_lines(self.file, _DECODER, dropped):
             tokens = row.input(self.block_tokens, self.file, number), row.output(self.file, number)
             agent = str(row.session_id) if row.session_id is not None else row.request_id
-            request = AgenticRequest(number, row.request_id, agent, tokens)
+            request = _request(number, row.request_id, agent, tokens)
             request.start_s = row.start_s()
             tools_s = None if row.tool_wait_ms is None else row.tool_wait_ms / 1000
             waits = [wait for wait in (row.wait_s(), tools_s) if wait is not None]
@@ -159,7 +157,7 @@ class AgenticRows:
             tokens = row.input(self.block_tokens, self.file, number), row.output(self.file, number)
             # Names of sessions, and block ids, are a play's own.
             agent = f"{row.play_id}/{row.session_id}"
-            request = AgenticRequest(number, str(row.request_id), agent, tokens)
+            request = _request(number, str(row.request_id), agent, tokens)
             request.model = row.model
             request.start_s = (row.not_before_ms or 0.0) / 1000
             for each in row.dependencies:

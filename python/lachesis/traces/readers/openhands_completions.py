@@ -40,6 +40,7 @@ from lachesis.traces.logged import Part, PartKind, content_key
 from lachesis.traces.readers.chat_completion import ChatMessage, Completion
 from lachesis.traces.readers.json_rows import decoded_document
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.record_groups import NameNumbers
 from lachesis.traces.schema import UsageSource
 from lachesis.traces.session_builder import SessionBuilder
 from lachesis.traces.tool_classes import tool_class
@@ -106,7 +107,7 @@ class OpenHandsCompletionsReader:
         """Push the sessions of all files; raises `InputError` for a broken document."""
         chains: dict[tuple[Path, str], list[_Chain]] = {}
         completions: list[tuple[float, str, SourceFile]] = []
-        seen: set[str] = set()
+        seen = NameNumbers()
         for file in files:
             if file.start.startswith(b"["):
                 _push_conversation(file, builder, options.count_tokens)
@@ -118,11 +119,10 @@ class OpenHandsCompletionsReader:
             if not log.messages or log.response is None:
                 builder.skip(file.name, "holds no messages, or no response")
                 continue
-            if log.response.id in seen:
+            known = len(seen)
+            if log.response.id and seen.of(log.response.id) < known:
                 builder.exclude("completion that was logged before")
                 continue
-            if log.response.id:
-                seen.add(log.response.id)
             place = (file.path.parent, log.response.model or "")
             chain = _chain_of(log.messages, chains.setdefault(place, []))
             if chain is None:

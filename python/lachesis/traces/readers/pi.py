@@ -53,6 +53,7 @@ from lachesis.traces.readers.agent_session import push_session
 from lachesis.traces.readers.claude_code_rows import seconds
 from lachesis.traces.readers.json_rows import decoded_lines
 from lachesis.traces.readers.protocol import HEAD_BYTES, ReadOptions, SourceFile
+from lachesis.traces.record_groups import NameNumbers
 from lachesis.traces.schema import TOKENS_MAX, Status
 
 HARNESS: Final = "pi"
@@ -62,7 +63,6 @@ _BRANCH: Final = re.compile(rb'"(?:branchedFrom|parentSession)"\s*:\s*"')
 _TIMESTAMP: Final = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _STATUS: Final = {"aborted": Status.ABORTED, "error": Status.ERROR}
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
-CallKey = tuple[object, ...]
 
 
 class Usage(msgspec.Struct, rename="camel"):
@@ -163,7 +163,7 @@ class PiReader:
     ) -> None:
         """Push the sessions of all files; raises `InputError` for a broken entry."""
         meter = meter_for(options.count_tokens)
-        seen: set[CallKey] = set()
+        seen = NameNumbers()
         for file in sorted(files, key=_first_time):
             session = _Session(file, builder, meter, seen)
             logs = session.logs
@@ -190,7 +190,7 @@ class _Session:
     """One file."""
 
     def __init__(
-        self, file: SourceFile, builder: TraceBuilder, meter: Meter, seen: set[CallKey]
+        self, file: SourceFile, builder: TraceBuilder, meter: Meter, seen: NameNumbers
     ) -> None:
         self._file = file
         self._builder = builder
@@ -327,12 +327,10 @@ class _Session:
         """Whether the whole import has this very call already: a branch's copy of it."""
         if message.timestamp is None:
             return False
-        key: CallKey = (message.timestamp, message.model, message.stop_reason, usage.input,
+        key = (message.timestamp, message.model, message.stop_reason, usage.input,
                         usage.output, usage.cache_read, usage.cache_write)  # fmt: skip
-        if key in self._seen:
-            return True
-        self._seen.add(key)
-        return False
+        known = len(self._seen)
+        return self._seen.of(repr(key)) < known
 
     def _subagents(self, message: Message, given: LoggedInput, row: int, log: AgentLog) -> None:
         """Take the runs of sub-agents from the details of the tool that ran them."""

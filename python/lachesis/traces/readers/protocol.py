@@ -27,21 +27,23 @@ HEAD_BYTES = 65_536
 _COMPRESSED = {".gz", ".zst"}
 #: So small that its memory is used again for the next file, and not given back to the system.
 _BUFFER_BYTES = 1 << 18
+#: So much of a file's lines is handled at once where many are.
+LINES_BYTES = 1 << 19
 #: What reading a file, or decompressing it, may raise.
 STREAM_FAULTS = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file to read, compressed or not.
+    """A file to read, compressed or not. There may be millions, so each keeps but names.
 
-    `path` is the file, `name` what messages and the trace's `source` column call it (the path as
-    the user gave it, or relative to the folder that was searched). What is read of it shows in
-    `ledger`, if there is one. Where it was looked at before, `kept_head` is its head (the whole
+    `place` is the file's path, `name` what messages and the trace's `source` column call it (the
+    path as the user gave it, or relative to the folder that was searched). What is read of it shows
+    in `ledger`, if there is one. Where it was looked at before, `kept_head` is its head (the whole
     file, if shorter than `HEAD_BYTES`), `known_size_bytes` its size on disk, and `real_path` where
-    `path` leads to.
+    `place` leads to.
     """
 
-    path: Path
+    place: str
     name: str
     kept_head: bytes | None = None
     ledger: ReadLedger | None = None
@@ -49,9 +51,14 @@ class SourceFile(msgspec.Struct, frozen=True):
     known_size_bytes: int | None = None
 
     @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return Path(self.place)
+
+    @property
     def resolved(self) -> str:
         """The path with all links followed: equal for two files that are the same."""
-        return os.path.realpath(self.path) if self.real_path is None else self.real_path
+        return os.path.realpath(self.place) if self.real_path is None else self.real_path
 
     @property
     def head(self) -> bytes:
@@ -82,19 +89,19 @@ class SourceFile(msgspec.Struct, frozen=True):
 
     def beside(self, path: Path, name: str) -> SourceFile:
         """Another file, which a reader found by way of this one."""
-        return SourceFile(path, printable(name), ledger=self.ledger)
+        return SourceFile(str(path), printable(name), ledger=self.ledger)
 
     def peeked(self) -> SourceFile:
         """The same file for a look that is no reading: it does not show in the ledger."""
         return msgspec.structs.replace(self, ledger=None)
 
     @classmethod
-    def looked_at(cls, path: Path, name: str) -> SourceFile:
+    def looked_at(cls, place: str, name: str) -> SourceFile:
         """A file with its head and its size; raises `InputError` if it cannot be read."""
         try:
             # At once, and with room for no more than there is: among thousands of small files a
             # stream for each would take longer than what is in them.
-            with io.FileIO(path) as file:
+            with io.FileIO(place) as file:
                 size_bytes = os.fstat(file.fileno()).st_size
                 room = min(size_bytes, HEAD_BYTES) or HEAD_BYTES
                 head = file.read(room).removeprefix(BOM_UTF8)
@@ -102,9 +109,9 @@ class SourceFile(msgspec.Struct, frozen=True):
                     head += more
         except OSError as fault:
             raise unreadable(name, fault) from fault
-        if path.suffix.lower() in _COMPRESSED:
-            head = cls(path, name).read_bytes(HEAD_BYTES)
-        return cls(path, name, head, known_size_bytes=size_bytes)
+        if _suffix(place) in _COMPRESSED:
+            head = cls(place, name).read_bytes(HEAD_BYTES)
+        return cls(place, name, head, known_size_bytes=size_bytes)
 
     def open(self, buffer_bytes: int = _BUFFER_BYTES) -> BinaryIO:
         """A decompressed byte stream behind its byte order mark, if it has one.
@@ -115,11 +122,11 @@ class SourceFile(msgspec.Struct, frozen=True):
             self.note_read(1.0)
             return io.BytesIO(self.kept_head)
         try:
-            file = io.FileIO(self.path)
+            file = io.FileIO(self.place)
         except OSError as fault:
             raise unreadable(self.name, fault) from fault
-        raw: Any = file if self.ledger is None else CountedFile(file, self.path, self.ledger)
-        match self.path.suffix.lower():
+        raw: Any = file if self.ledger is None else CountedFile(file, self.place, self.ledger)
+        match _suffix(self.place):
             case ".gz":
                 raw = _GzipStream(raw)
             case ".zst":
@@ -136,7 +143,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     def note_read(self, share: float) -> None:
         """Report a share of the file as read; for files that are not read from front to end."""
         if self.ledger is not None:
-            self.ledger.reached(self.path, round(share * self.size_bytes))
+            self.ledger.reached(self.place, round(share * self.size_bytes))
 
     def read_bytes(self, limit: int = -1) -> bytes:
         """The decompressed content, or its first `limit` bytes."""
@@ -153,6 +160,15 @@ class SourceFile(msgspec.Struct, frozen=True):
                 for number, line in enumerate(stream, 1):
                     if not line.isspace():
                         yield number, line
+        except STREAM_FAULTS as fault:
+            raise unreadable(self.name, fault) from fault
+
+    def line_blocks(self) -> Iterator[bytes]:
+        """The same lines, empty ones too, in blocks of whole lines."""
+        try:
+            with self.open() as stream:
+                while block := stream.read(LINES_BYTES) + stream.readline():
+                    yield block
         except STREAM_FAULTS as fault:
             raise unreadable(self.name, fault) from fault
 
@@ -187,6 +203,10 @@ class SourceFile(msgspec.Struct, frozen=True):
             raise InputError(rule, path=self.name, row=row) from fault
         except (ValueError, RecursionError) as fault:
             raise InputError(f"not valid JSON: {fault}", path=self.name, row=line) from fault
+
+
+def _suffix(place: str) -> str:
+    return Path(place).suffix.lower()
 
 
 class _GzipStream(gzip.GzipFile):

@@ -42,6 +42,7 @@ from lachesis.traces.readers.table import READER as TABLE
 from lachesis.traces.readers.tau import READER as TAU
 from lachesis.traces.readers.tolerance import read_files
 from lachesis.traces.readers.weka import READER as WEKA
+from lachesis.traces.record_groups import NameNumbers
 from lachesis.traces.token_count import CHARACTERS_PER_TOKEN_NAME
 from lachesis.traces.trace import Trace
 from lachesis.traces.trace_files import MANIFEST
@@ -125,14 +126,14 @@ def read_batches(
     found: set[str] = set()  # files that were not named by the user
     saved: list[Trace] = []
     by_reader: dict[str, list[SourceFile]] = {}
-    seen: set[str] = set()
+    seen = NameNumbers()
     ledger = ReadLedger(options.watcher)
     heads_bytes = 0
     for place, resolved, named, is_trace in _search(paths):
-        if resolved in seen:
-            builder.skip(printable(str(place)), "was given before")
+        known = len(seen)
+        if seen.of(resolved) < known:
+            builder.skip(printable(place), "was given before")
             continue
-        seen.add(resolved)
         options.watcher.files_found(len(seen))
         if is_trace:
             trace = Trace.load(place)
@@ -181,7 +182,7 @@ def _refuse_repairs(batches: TraceBatches, options: ReadOptions) -> None:
 class _Found(NamedTuple):
     """A file or a saved trace, where its path leads to, and whether the user named it."""
 
-    place: Path
+    place: str
     resolved: str
     named: bool
     is_trace: bool
@@ -208,7 +209,7 @@ def _search(paths: Sequence[str | Path]) -> Iterator[_Found]:
                 raise InputError(f"holds no {MANIFEST}", path=place)
             yield from _below(place, os.path.realpath(place))
         else:
-            yield _Found(place, os.path.realpath(place), named=True, is_trace=is_folder)
+            yield _Found(str(place), os.path.realpath(place), named=True, is_trace=is_folder)
 
 
 def _below(folder: Path, resolved: str) -> Iterator[_Found]:
@@ -220,25 +221,28 @@ def _below(folder: Path, resolved: str) -> Iterator[_Found]:
     except OSError as fault:
         raise InputError(f"cannot be read: {fault.strerror}", path=folder) from fault
     for entry in entries:
-        place = folder / entry.name
+        inside = folder / entry.name
         is_link = entry.is_symlink()
-        kind = place if is_link else entry
+        kind = inside if is_link else entry
         try:
             is_folder = kind.is_dir()
-            is_trace = is_folder and (place / MANIFEST).is_file()
+            is_trace = is_folder and (inside / MANIFEST).is_file()
             is_file = kind.is_file()
         except OSError as fault:
-            raise InputError(f"cannot be read: {fault.strerror}", path=place) from fault
+            raise InputError(f"cannot be read: {fault.strerror}", path=inside) from fault
+        place = str(inside)
         if is_trace or is_file:
-            real_path = os.path.realpath(place) if is_link else entry.path
-            yield _Found(place, real_path, named=False, is_trace=is_trace)
+            real = os.path.realpath(place) if is_link else entry.path
+            # One string for both where they are the same: there may be millions.
+            real = place if real == place else real
+            yield _Found(place, real, named=False, is_trace=is_trace)
         elif is_folder and not is_link:  # a link may lead back up
-            yield from _below(place, entry.path)
+            yield from _below(inside, entry.path)
 
 
-def _with_head(place: Path, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
+def _with_head(place: str, *, named: bool, builder: TraceBuilder) -> SourceFile | None:
     """The file with its head, or None if it is empty, or unreadable and not named by the user."""
-    name = printable(str(place))
+    name = printable(place)
     try:
         file = SourceFile.looked_at(place, name)
     except InputError as fault:

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.lone_requests import LoneRequests
-from lachesis.traces.readers.csv_blocks import CsvBlock
+from lachesis.traces.readers.csv_blocks import Columns, CsvBlock
 from lachesis.traces.readers.protocol import SourceFile
+from lachesis.traces.readers.session_rows import RequestColumns
 from lachesis.traces.readers.table_rows import column_names, csv_file, is_csv, rows_of
 from lachesis.traces.readers.text_columns import OddValueError, counts_of, numbers_of, seconds_of
 from lachesis.traces.schema import TOKENS_MAX
@@ -127,14 +128,24 @@ class LoneColumns:
 
     def requests(self, block: CsvBlock) -> LoneRequests | None:
         """The requests of a block; None if it has to be read row by row."""
+        read = block.columns(self.names)
+        return None if read is None else self.requests_of(read)
+
+    @property
+    def names(self) -> list[str]:
+        """What those columns are called that there may be."""
         named = (self.input_tokens, self.output_tokens, self.start, self.elapsed, self.model)
-        read = block.columns([name for name in named if name is not None])
-        if read is None:
-            return None
+        return [name for name in named if name is not None]
+
+    def requests_of(self, read: Columns) -> LoneRequests | None:
+        """The requests in columns; None if they have to be read row by row."""
         nothing = pa.nulls(len(read.numbers), pa.string())
         tokens_in, tokens_out, start, elapsed, model = (
-            nothing if name is None else read.texts.get(name, nothing) for name in named
-        )
+            nothing if name is None else read.texts.get(name, nothing)
+            for name in (
+                self.input_tokens, self.output_tokens, self.start, self.elapsed, self.model
+            )
+        )  # fmt: skip
         try:
             start_s, elapsed_s = seconds_of(start), numbers_of(elapsed)
             if pc.any(pc.less(elapsed_s, 0.0)).as_py():
@@ -177,6 +188,54 @@ def check_columns(file: SourceFile, known: Sequence[str], builder: TraceBuilder)
             raise InputError("stands there twice", path=file.name, field=f"column {column}")
         if column not in known:
             builder.ignore(f"column {column}")
+
+
+def session_columns(
+    file: SourceFile, columns: LoneColumns, session: str
+) -> Iterator[RequestColumns]:
+    """The requests of a table that has a column which names sessions."""
+
+    def checked(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[Any, ...]]:
+        for number, values in rows:
+            row = RequestRow(file, number, values)
+            request = columns.request(row)
+            name = row.text(session)
+            if name is None:
+                raise row.broken(session, "is needed in every row", "missing")
+            yield number, request, name
+
+    def one_by_one(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[RequestColumns]:
+        found = checked(rows)
+        while taken := list(islice(found, _ROWS_AT_ONCE)):
+            numbers, requests, names = zip(*taken, strict=True)
+            yield _with_sessions(_columns_of(numbers, requests), pa.array(names, pa.string()))
+
+    if not is_csv(file):
+        yield from one_by_one(rows_of(file))
+        return
+    for block in csv_file(file):
+        read = block.columns([*columns.names, session])
+        requests = None if read is None else columns.requests_of(read)
+        if read is None or requests is None or read.texts[session].null_count:
+            yield from one_by_one(block.rows())
+        else:
+            yield _with_sessions(requests, read.texts[session])
+
+
+def _with_sessions(requests: LoneRequests, session: pa.Array) -> RequestColumns:
+    count = len(session)
+    return RequestColumns(
+        row=requests.numbers,
+        session=session,
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+        start_s=requests.start_s.fill_null(math.nan).to_numpy(),
+        end_s=requests.end_s.fill_null(math.nan).to_numpy(),
+        model=requests.model,
+        cached_tokens=pa.nulls(count, pa.int64()),
+        reasoning_tokens=pa.nulls(count, pa.int64()),
+        turn=pa.nulls(count, pa.string()),
+    )
 
 
 def push_lone(
@@ -223,12 +282,15 @@ def _row_by_row(
 ) -> Iterator[LoneRequests]:
     found = ((number, columns.request(RequestRow(file, number, values))) for number, values in rows)
     while taken := list(islice(found, _ROWS_AT_ONCE)):
-        requests = [request for _, request in taken]
-        yield LoneRequests(
-            np.array([number for number, _ in taken], np.int64),
-            np.array([request.input_tokens for request in requests], np.int64),
-            np.array([request.output_tokens for request in requests], np.int64),
-            pa.array([request.start_s for request in requests], pa.float64()),
-            pa.array([request.end_s for request in requests], pa.float64()),
-            pa.array([request.model for request in requests], pa.string()),
-        )
+        yield _columns_of(*zip(*taken, strict=True))
+
+
+def _columns_of(numbers: Sequence[int], requests: Sequence[LoneRequest]) -> LoneRequests:
+    return LoneRequests(
+        np.array(numbers, np.int64),
+        np.array([request.input_tokens for request in requests], np.int64),
+        np.array([request.output_tokens for request in requests], np.int64),
+        pa.array([request.start_s for request in requests], pa.float64()),
+        pa.array([request.end_s for request in requests], pa.float64()),
+        pa.array([request.model for request in requests], pa.string()),
+    )

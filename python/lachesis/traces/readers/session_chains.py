@@ -1,25 +1,18 @@
-"""Sessions and shared prompts of a log that names no sessions, from chains of block hashes.
+"""Sessions and shared prompts of a log that names no sessions, from chains of blocks.
 
-An id stands for its block and all before it, and is the same in the whole log. Both classes here
-keep a few bytes a block, on disk, and a session, and no chain.
+A block is named by a number (see `BlockNumbers`) that stands for it and all before it, the same in
+the whole log. Both classes here keep a few bytes a block and a session, on disk, and no chain. They
+take many requests at once, since columns are looked up for all of them together.
 """
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 
-from lachesis.traces.readers.block_chains import whole_blocks
-from lachesis.traces.readers.block_numbers import BlockNumbers, BlockTable
-
-#: Of each block the session that wrote it first, from 1. Where that session's last input ends with
-#: it, also how many blocks that input has, and the tokens of input and output; 0 blocks elsewhere.
-_CHAIN: Final = np.dtype([("tokens", np.uint32), ("owner", np.int32), ("blocks", np.int32)])
-#: Of each block the one before it, from 1, and in how many first inputs it is, at most 2.
-_FIRST_INPUTS: Final = np.dtype([("before", np.int64), ("times", np.uint8)])
+from lachesis.traces.readers.block_table import BlockTable, Numbers
 
 
 class SessionChains:
@@ -31,101 +24,175 @@ class SessionChains:
     document, and proves nothing.
 
     Example:
-        >>> from lachesis.traces.readers.block_chains import blocks_of
-        >>> chains = SessionChains(16)
-        >>> [chains.session_of(tokens, 4, blocks_of(ids))
-        ...  for tokens, ids in ((40, [0, 1]), (40, [0, 2]), (70, [0, 2, 3]), (50, [0, 1, 4]))]
-        [0, 1, 1, 0]
+        >>> chains, tokens = SessionChains(), np.array([40, 40, 70, 50])
+        >>> blocks = np.array([0, 1, 0, 2, 0, 2, 3, 0, 1, 4])
+        >>> sessions, held = chains.place(tokens, np.full(4, 4), blocks, np.array([2, 2, 3, 3]))
+        >>> sessions.tolist(), held.tolist()
+        ([0, 1, 1, 0], [0, 0, 44, 44])
     """
 
-    def __init__(
-        self,
-        block_tokens: int,
-        numbers: BlockNumbers | None = None,
-        scratch: Path | None = None,
-    ) -> None:
-        self.block_tokens = block_tokens
+    def __init__(self, scratch: Path | None = None) -> None:
         self.sessions = 0
-        self._numbers = BlockNumbers() if numbers is None else numbers
-        self._blocks = BlockTable(_CHAIN, scratch)
+        # Of each block the session that wrote it first, from 1; while requests are placed, where
+        # there is none yet, the first request that has the block, as -1, -2, ….
+        self._owner = BlockTable(np.dtype(np.int32), scratch)
+        # Where that session's last input ends with it, how many blocks that input has, and the
+        # tokens of input and output; 0 blocks elsewhere.
+        self._count = BlockTable(np.dtype(np.int32), scratch)
+        self._tokens = BlockTable(np.dtype(np.uint32), scratch)
+        # While requests are placed, the first of them that ends with it, from 1.
+        self._first_end = BlockTable(np.dtype(np.int32), scratch)
 
-    def session_of(self, input_tokens: int, output_tokens: int, blocks: array[int]) -> int:
-        """The number of the session that the request continues, or of a new one."""
-        return self.place(input_tokens, output_tokens, blocks)[0]
+    def place(
+        self, input_tokens: Numbers, output_tokens: Numbers, blocks: Numbers, counts: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """The session of each request, by number, and how many tokens its context held; 0 if new.
 
-    def place(self, input_tokens: int, output_tokens: int, blocks: array[int]) -> tuple[int, int]:
-        """The session as `session_of` gives it, and how many tokens its context held; 0 if new."""
-        whole = whole_blocks(blocks, input_tokens, self.block_tokens)
-        if not whole:
-            self.sessions += 1
-            return self.sessions - 1, 0
-        numbers = self._numbers.of(whole)
-        records = self._blocks.reach(numbers)
-        own = records[numbers]
-        count = len(numbers)
-        ends = (own["blocks"] == np.arange(1, count + 1)) & (own["tokens"] <= input_tokens)
-        found = np.flatnonzero(ends)
-        held = 0
-        if len(found):
-            last = own[found[-1]]
-            session, held = int(last["owner"]) - 1, int(last["tokens"])
-            records["blocks"][numbers[found[-1]]] = 0
-        else:
-            session = self.sessions
-            self.sessions += 1
-        records["owner"][numbers[own["owner"] == 0]] = session + 1
-        end = numbers[-1]
-        if records["owner"][end] == session + 1:
-            records["blocks"][end] = count
-            records["tokens"][end] = input_tokens + output_tokens
-        return session, held
+        Args:
+            input_tokens: of each request, in order.
+            output_tokens: likewise, at least 1.
+            blocks: the whole blocks of all inputs, one after another.
+            counts: how many of these each input has.
+        """
+        owners, first_end = self._owner.reach(blocks), self._first_end.reach(blocks)
+        counts_of, tokens_of = self._count.reach(blocks), self._tokens.reach(blocks)
+        request = np.repeat(np.arange(len(counts)), counts)
+        ends = np.cumsum(counts)
+        place = np.arange(1, len(blocks) + 1) - np.repeat(ends - counts, counts)
+        free = np.flatnonzero(owners[blocks] == 0)
+        # Of several requests with a block the first one stays, as it is put there last.
+        owners[blocks[free][::-1]] = -1 - request[free][::-1]
+        with_blocks = np.flatnonzero(counts > 0)
+        last = blocks[ends[with_blocks] - 1]
+        first_end[last[::-1]] = with_blocks[::-1] + 1
+        found = first_end[blocks]
+        first_end[last] = 0
+        may_match = (counts_of[blocks] == place) | ((found > 0) & (found <= request))
+        may_match[ends[with_blocks] - 1] = True  # an input's last block always, see below
+        at = np.flatnonzero(may_match)
+        mentions = _Mentions(
+            np.searchsorted(request[at], np.arange(len(counts) + 1)).tolist(),
+            *(
+                column.tolist()
+                for column in (
+                    blocks[at], place[at], owners[blocks[at]], counts_of[blocks[at]],
+                    tokens_of[blocks[at]],
+                )
+            ),
+        )  # fmt: skip
+        sessions, held, changes = self._walk(
+            input_tokens.tolist(), output_tokens.tolist(), mentions
+        )
+        owners[blocks[free]] = sessions[-1 - owners[blocks[free]]] + 1
+        changed = np.fromiter(changes, np.int64, len(changes))
+        counts_of[changed] = [count for count, _ in changes.values()]
+        tokens_of[changed] = [tokens for _, tokens in changes.values()]
+        return sessions, held
+
+    def _walk(
+        self, input_tokens: list[int], output_tokens: list[int], mentions: _Mentions
+    ) -> tuple[Numbers, Numbers, dict[int, tuple[int, int]]]:
+        """Sessions, tokens held, and what changed: blocks and tokens of inputs, by last block.
+
+        One request after another, since each may end where a later one goes on.
+        """
+        begins, blocks, places, owners, counts, tokens = mentions
+        sessions: list[int] = []
+        held: list[int] = []
+        ended: dict[int, tuple[int, int]] = {}
+        for index, inputs in enumerate(input_tokens):
+            begin, end = begins[index], begins[index + 1]
+            for at in range(end - 1, begin - 1, -1):
+                change = ended.get(blocks[at])
+                count, before = (counts[at], tokens[at]) if change is None else change
+                if count == places[at] and before <= inputs:
+                    owner = owners[at]
+                    sessions.append(owner - 1 if owner > 0 else sessions[-1 - owner])
+                    held.append(before)
+                    ended[blocks[at]] = 0, before
+                    break
+            else:
+                sessions.append(self.sessions)
+                held.append(0)
+                self.sessions += 1
+            if end > begin:  # the last block comes last
+                owner = owners[end - 1]
+                if sessions[index] == (owner - 1 if owner > 0 else sessions[-1 - owner]):
+                    ended[blocks[end - 1]] = places[end - 1], inputs + output_tokens[index]
+        return np.array(sessions, np.int64), np.array(held, np.int64), ended
+
+
+class _Mentions(NamedTuple):
+    """Where inputs have a block with which another one may end, request by request.
+
+    `begins`: where each request's begin, and the last one's end. Of each mention the block, its
+    place in the input, its owner, and the blocks and tokens of the input that ended with it before.
+    """
+
+    begins: list[int]
+    blocks: list[int]
+    places: list[int]
+    owners: list[int]
+    counts: list[int]
+    tokens: list[int]
 
 
 class SharedPrompts:
     """What sessions' first inputs share.
 
     A session's prompt is the longest start of its first input that at least one other session's
-    first input has too; its key is the id of its last block.
+    first input has too.
 
     Example:
-        >>> from lachesis.traces.readers.block_chains import blocks_of
-        >>> prompts = SharedPrompts(16)
-        >>> for ids in ([1, 2, 3], [1, 2], [7]):
-        ...     prompts.add(blocks_of(ids))
-        >>> [prompts.of(session) for session in range(3)]
-        [(32, 2), (32, 2), (0, None)]
+        >>> prompts = SharedPrompts()
+        >>> prompts.add(np.array([1, 2, 3, 1, 2, 7]), np.array([3, 2, 1]))
+        >>> counts, last = prompts.of(np.arange(3))
+        >>> counts.tolist(), last[:2].tolist()
+        ([2, 2, 0], [2, 2])
     """
 
-    def __init__(
-        self,
-        block_tokens: int,
-        numbers: BlockNumbers | None = None,
-        scratch: Path | None = None,
-    ) -> None:
-        self.block_tokens = block_tokens
-        self._numbers = BlockNumbers() if numbers is None else numbers
-        self._blocks = BlockTable(_FIRST_INPUTS, scratch)
-        self._last = array("q")  # of every first input
-        self._count = array("i")
+    def __init__(self, scratch: Path | None = None) -> None:
+        self.sessions = 0
+        # Of each block the one before it, from 1, and in how many first inputs it is, at most 2.
+        self._before = BlockTable(np.dtype(np.int64), scratch)
+        self._times = BlockTable(np.dtype(np.uint8), scratch)
+        # Of each first input its last block, and how many it has.
+        self._last = BlockTable(np.dtype(np.int64), scratch)
+        self._count = BlockTable(np.dtype(np.int32), scratch)
 
-    def add(self, whole: array[int]) -> None:
-        """Take the whole blocks of the next session's first input."""
-        numbers = self._numbers.of(whole)
-        if len(numbers):
-            records = self._blocks.reach(numbers)
-            records["before"][numbers[1:]] = numbers[:-1] + 1
-            records["times"][numbers] = np.minimum(records["times"][numbers] + 1, 2)
-        self._last.append(int(numbers[-1]) if len(numbers) else -1)
-        self._count.append(len(numbers))
+    def add(self, blocks: Numbers, counts: Numbers) -> None:
+        """Take the whole blocks of the next sessions' first inputs, and how many each has."""
+        session = np.repeat(np.arange(len(counts)), counts)
+        rows = np.arange(self.sessions, self.sessions + len(counts))
+        self.sessions += len(counts)
+        self._count.reach(rows)[rows] = counts
+        self._last.reach(rows)[rows[counts > 0]] = blocks[np.cumsum(counts)[counts > 0] - 1]
 
-    def of(self, session: int) -> tuple[int, int | None]:
-        """The tokens of a session's prompt and its key; sessions are numbered as they came."""
-        block, count = self._last[session], self._count[session]
-        records = self._blocks.latest()
+        before, times = self._before.reach(blocks), self._times.reach(blocks)
+        known = before[blocks]
+        # The first of these sessions that has a block stays, as it is put there last.
+        before[blocks[::-1]] = session[::-1]
+        again = before[blocks] != session
+        before[blocks] = known
+        times[blocks] = np.minimum(times[blocks] + 1, 2)
+        times[blocks[again]] = 2
+        inner = np.flatnonzero(session[1:] == session[:-1])
+        before[blocks[inner + 1]] = blocks[inner] + 1
+
+    def of(self, sessions: Numbers) -> tuple[Numbers, Numbers]:
+        """How many blocks the prompts of sessions have, and the last of these where there is any.
+
+        Sessions are numbered as they came.
+        """
+        counts = self._count.reach(sessions)[sessions].astype(np.int64)
+        blocks = self._last.reach(sessions)[sessions]
+        left = np.flatnonzero(counts)
         # A log whose ids are no chain could lead in a circle, so the count bounds the way.
-        while count and records["times"][block] < 2:
-            block = int(records["before"][block]) - 1
-            count -= 1
-        if not count:
-            return 0, None
-        return count * self.block_tokens, self._numbers.id_of(block)
+        while len(left):
+            at = blocks[left]
+            single = self._times.reach(at)[at] < 2
+            left, at = left[single], at[single]
+            blocks[left] = self._before.reach(at)[at] - 1
+            counts[left] -= 1
+            left = left[counts[left] > 0]
+        return counts, blocks

@@ -28,6 +28,7 @@ latency is drawn. Without `turn` each session is one turn, which is counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -37,13 +38,14 @@ from lachesis.errors import InputError
 from lachesis.traces.builder import TraceBuilder
 from lachesis.traces.logged import LEAD
 from lachesis.traces.readers.protocol import ReadOptions, SourceFile
+from lachesis.traces.readers.session_rows import SessionBlock, SessionRows, known_seconds
+from lachesis.traces.readers.table_columns import checked_rows, table_columns
 from lachesis.traces.readers.table_rows import (
     COLUMNS,
     NEEDED,
     Row,
     column_names,
     names_in_file,
-    parsed,
     rows_of,
 )
 from lachesis.traces.record_groups import NameNumbers, RecordGroups
@@ -89,27 +91,81 @@ class TableReader:
             for column in column_names(file):
                 if column not in names.values():
                     builder.ignore(f"column {column}")
-            numbers = NameNumbers()
-            sessions = RecordGroups(options.scratch)
-            for number, values in rows_of(file):
-                if all(values.get(names[ours]) in (None, "") for ours in NEEDED[1:]):
-                    builder.drop("row without token counts")
-                    continue
-                row = parsed(file, number, values, names)
-                if row.output_tokens == 0:
-                    builder.exclude("request without output")
-                    continue
-                sessions.append(numbers.of(row.session), _ENCODER.encode(row))
-            if not len(numbers):
-                builder.skip(file.name, "holds no request with output")
-            if "turn" not in names:
-                builder.fill("turn", "none in the table: a session is one turn", len(numbers))
-            for _, records in sessions:
-                rows = [_DECODER.decode(record) for record in records]
-                _push_session(file, rows[0].session, rows, builder)
+            if "agent" in names or "parent" in names:
+                _push_with_agents(file, names, builder, options)
+            else:
+                _push_by_columns(file, names, builder, options)
 
 
 READER = TableReader()
+
+
+def _push_by_columns(
+    file: SourceFile, names: Mapping[str, str], builder: TraceBuilder, options: ReadOptions
+) -> None:
+    sessions = SessionRows(options.scratch)
+    for columns in table_columns(file, names, builder):
+        sessions.append(columns)
+    _note_sessions(file, names, len(sessions), builder)
+    for block in sessions:
+        requests = block.counted(opens_turn=block.changes_of_turn())
+        builder.add_counted(
+            requests,
+            requests.grow(),
+            block.names,
+            partial(_push_of_block, file, block, builder),
+            workload=Path(file.name).name.split(".")[0],
+            harness="table",
+            source=file.name,
+            stripping="auto",
+        )
+
+
+def _push_of_block(
+    file: SourceFile, block: SessionBlock, builder: TraceBuilder, place: int
+) -> None:
+    name = block.names[place]
+    rows = [
+        Row(
+            number=int(each["row"]),
+            session=name,
+            input_tokens=int(each["input_tokens"]),
+            output_tokens=int(each["output_tokens"]),
+            cached_tokens=int(each["cached_tokens"]) if each["cached_tokens"] >= 0 else None,
+            reasoning_tokens=int(each["reasoning_tokens"])
+            if each["reasoning_tokens"] >= 0
+            else None,
+            timestamp_s=known_seconds(each["start_s"]),
+            agent=None,
+            parent=None,
+            model=model,
+            turn=str(each["turn"]) if each["turn"] else None,
+        )
+        for each, model in zip(*block.of(place), strict=True)
+    ]
+    _push_session(file, name, rows, builder)
+
+
+def _push_with_agents(
+    file: SourceFile, names: Mapping[str, str], builder: TraceBuilder, options: ReadOptions
+) -> None:
+    numbers = NameNumbers()
+    sessions = RecordGroups(options.scratch)
+    for row in checked_rows(file, rows_of(file), names, builder):
+        sessions.append(numbers.of(row.session), _ENCODER.encode(row))
+    _note_sessions(file, names, len(numbers), builder)
+    for _, records in sessions:
+        rows = [_DECODER.decode(record) for record in records]
+        _push_session(file, rows[0].session, rows, builder)
+
+
+def _note_sessions(
+    file: SourceFile, names: Mapping[str, str], count: int, builder: TraceBuilder
+) -> None:
+    if not count:
+        builder.skip(file.name, "holds no request with output")
+    if "turn" not in names:
+        builder.fill("turn", "none in the table: a session is one turn", count)
 
 
 def _push_session(file: SourceFile, name: str, rows: list[Row], builder: TraceBuilder) -> None:

@@ -40,7 +40,7 @@ _ALIASES: Final = {
 COLUMNS: Final = NEEDED + OPTIONAL
 _PARQUET_MAGIC: Final = b"PAR1"
 # Epoch seconds of the year 5138 end where milliseconds of 1973 begin, and so on upwards.
-_TIME_UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+TIME_UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 _PER_SECOND: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -292,7 +292,7 @@ def _seconds(value: object, broken: Any) -> float | None:  # noqa: ANN401 - a cl
         return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
     if not math.isfinite(number):
         raise broken("must be a finite time")
-    for least, per_second in _TIME_UNITS:
+    for least, per_second in TIME_UNITS:
         if abs(number) >= least:
             return number / per_second
     return number
