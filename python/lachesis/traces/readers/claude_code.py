@@ -92,7 +92,7 @@ class _Folders:
     def __init__(self) -> None:
         self._names: dict[str, frozenset[str]] = {}
 
-    def hold(self, name: str, *, beside: Path) -> bool:
+    def hold(self, name: str, *, beside: str) -> bool:
         """Whether there is something of this name beside a file."""
         folder = os.path.split(beside)[0]
         names = self._names.get(folder)
@@ -156,12 +156,12 @@ def _families(
 
     loose: list[tuple[str, str, SourceFile]] = []
     for file in unique.values():
-        folder, name = os.path.split(file.path)
+        folder, name = os.path.split(file.place)
         agent = _AGENT_FILE.match(name)
         if agent is None:
             found = _SESSION_FILE.match(name)
             family(folder, found["session"] if found is not None else name).main = file
-        elif (session := _session_of_path(file.path)) is not None:
+        elif (session := _session_of_path(file.place)) is not None:
             family(*os.path.split(session)).agents.append((agent["agent"], file))
         else:
             loose.append((folder, agent["agent"], file))
@@ -175,10 +175,10 @@ def _families(
     return sorted(families.values(), key=_first_time)
 
 
-def _session_of_path(path: Path) -> Path | None:
+def _session_of_path(place: str) -> Path | None:
     """Return SESSION for `SESSION/subagents/**/agent-ID.jsonl`."""
-    if _SUBAGENTS in os.fspath(path):  # most are not; the path's parts take longer
-        for above in path.parents:
+    if _SUBAGENTS in place:  # most are not; the path's parts take longer
+        for above in Path(place).parents:
             if above.name == _SUBAGENTS:
                 return above.parent
     return None
@@ -186,7 +186,7 @@ def _session_of_path(path: Path) -> Path | None:
 
 def _bring_along(family: _Family, main: SourceFile, given: set[str], folders: _Folders) -> None:
     """Add the sub-agents of a session that was given without them."""
-    if not folders.hold(family.name, beside=main.path):
+    if not folders.hold(family.name, beside=main.place):
         return
     folder = main.path.with_name(family.name) / _SUBAGENTS
     if folder.is_dir():
@@ -298,12 +298,12 @@ def _note_agent(
         return
     logs.agents[agent] = log
     name = f"agent-{agent}.meta.json"
-    if folders.hold(name, beside=file.path) and (meta := file.path.with_name(name)).is_file():
+    if folders.hold(name, beside=file.place) and (meta := file.path.with_name(name)).is_file():
         noted = agent_meta(meta.read_bytes())
         log.agent_type = noted.agent_type
         if noted.tool_use_id:
             logs.use_of_agent[agent] = noted.tool_use_id
-    if _session_of_path(file.path) is not None and file.path.parent.name != _SUBAGENTS:
+    if _session_of_path(file.place) is not None and file.path.parent.name != _SUBAGENTS:
         logs.run_of_agent[agent] = file.path.parent.name
 
 

@@ -216,9 +216,11 @@ class Transcript:
             if not thread.log.rounds:
                 thread.log.starts_midway = True
             return None
-        model = None if message.model is None else sys.intern(message.model)
+        model, last = message.model, thread.last
+        if last is not None and last.model == model:
+            model = last.model  # one string for all calls
         logged = Round(call, number, [], model)
-        if thread.last is not None and follows is not thread.last:
+        if last is not None and follows is not last:
             logged.extends = follows
             logged.rewinds = follows is not None or row.parent_uuid is None
         thread.calls[call] = thread.last = logged
