@@ -1,6 +1,8 @@
 """Rules on imports that the layers' contract cannot state for a compiled module."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import lachesis
@@ -33,3 +35,12 @@ def test_only_simulation_placement_and_prediction_speak_to_the_engine():
 def test_public_names_are_there():
     for name in lachesis.__all__:
         assert getattr(lachesis, name) is not None
+
+
+def test_the_simulator_loads_nothing_that_it_does_not_need():
+    code = (
+        "import sys, lachesis.simulation, lachesis.placement;"
+        "print(*sorted({'pandas', 'polars', 'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []

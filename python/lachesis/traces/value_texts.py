@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _TEXT: Final = pa.large_string()  # texts of a column together may exceed 2 GB
-_NONE: Final = pa.scalar("None", _TEXT)
 #: Between these, Arrow writes a float with the same digits as Python, and no exponent.
 _PLAIN_LEAST: Final = 1e-4
 _PLAIN_BELOW: Final = 1e10
@@ -47,7 +46,7 @@ def value_texts(values: pa.Array) -> pa.Array:
         known = [repr(value) for value in encoded.dictionary.to_pylist()]
         texts = pa.array(known, _TEXT).take(encoded.indices)
     if values.null_count:
-        texts = pc.if_else(values.is_valid(), texts, _NONE)
+        texts = pc.if_else(values.is_valid(), texts, pa.scalar("None", _TEXT))
     return texts
 
 
