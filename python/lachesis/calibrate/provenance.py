@@ -44,12 +44,13 @@ none. The prompt is one segment that all sessions of a workload share. BFCLv4 se
 it, a prompt of their own (their tool sets differ), sized by what Table 3's tokens written leave.
 The number of tau3 turns follows from tokens written and Figure 4(b); BFCLv4's is the data set's.
 In tau3-banking and BFCLv4 long-context mean turns are far longer than median ones, and the longest
-are last turns, which all that a session carries outlives. In BFCLv4 long-context nearly all of
-them are, alike in length (9,000 tokens, half of them reasoning, most of it done before the first
-call), and what a turn does not carry forward is its reasoning. In tau3-banking the longest turns
-hold observations, and a turn reasons for a bounded number of tokens: what else it does not carry
-forward are observations, as if the harness dropped retrieved documents with the turn. Were all of
-it reasoning, single requests would reason for tens of thousands of tokens.
+are last turns, which all that a session carries outlives. In BFCLv4 long-context nearly all last
+turns are long, and 18 % of the others; the long ones are alike (9,000 tokens, half of them
+reasoning, most of it done before the first call), and what a turn does not carry forward is its
+reasoning. In tau3-banking the longest turns hold observations, and a turn reasons for a bounded
+number of tokens: what else it does not carry forward are observations, as if the harness dropped
+retrieved documents with the turn. Were all of it reasoning, single requests would reason for tens
+of thousands of tokens.
 
 **Multi-agent** (the others). A lead delegates, in one turn, to workers that run their rounds in
 contexts of their own; a reviewer follows each worker and is given a share of its trace. A
@@ -91,7 +92,8 @@ Fitted:
 - device-years of tau3 (Section 5.5), by how long a turn of tau3-banking reasons;
 - device-years of BFCLv4 (Section 5.5), by which turns of BFCLv4 long-context are long, and by how
   much they reason; Section 3.3 alone also allows a few turns of tens of thousands of tokens, or
-  turns that reason little, with lives from a third to 1.6 times ours (docs/reproduction.md).
+  turns that reason little, with lives from a third to 1.6 times ours (docs/reproduction.md);
+- the gain of BFCLv4 at 1/7 (Section 5.5), by when a turn of BFCLv4 long-context reasons.
 
 The last choice among corpora that fit Section 3 alike was made by how many rows of
 `lachesis reproduce` they meet and by whether the load that `lachesis run multi-agent` finds meets
@@ -100,7 +102,8 @@ the SLO in its own run: chance alone moves both (docs/reproduction.md).
 Only checked: reviewers' writes that reach flash without the predictive path, 45 to 95 %
 (Section 5.4; the reviewer's share of the trace is that of an earlier fit; ours fall below it at the
 tight SLO where HBM has the most slots, for the same reason); the gain on the daisy
-chain at the loose SLO; gains and HBM shares of Lachesis; what ranking adds; and the orderings.
+chain at the loose SLO; gains of Lachesis but BFCLv4's at 1/7; HBM shares; what ranking adds; and
+the orderings.
 
 `lachesis reproduce` prints each of them beside ours.
 

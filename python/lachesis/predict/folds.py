@@ -7,25 +7,28 @@ With a column of ones in X, and P the penalty α on all columns but that one,
 so that no row is multiplied more than once, however many folds there are, and nothing of a fold
 enters the weights that it is scored by. scikit-learn's `Ridge`,
 which `lachesis.predict.training` fits a predictor with, has no way to share them, and takes longer
-to import than all folds take here; the two agree to 1e-9 (tested).
+to import than all folds take here; the two agree to 1e-9 (tested). The sums are square in the
+columns that are used, so that where these are many the folds are left to scikit-learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from lachesis import _engine
+from lachesis.predict.one_thread import one_thread
+from lachesis.predict.training import feature_matrix, ridge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Rows that are multiplied at one time: memory grows with the columns, not with the rows.
 _BLOCK_ROWS = 4_096
+#: Beyond so many columns solving takes longer than scikit-learn does with its import.
+_MOST_COLUMNS = 1_000
 
 
 def fold_of_groups(group: Ints, folds: int) -> Ints:
@@ -60,7 +63,7 @@ class _Sums(NamedTuple):
 
 def ridge_without_each_fold(
     extracted: _engine.SpawnFeatures, target: Floats, fold: Ints, alpha: float, width: int
-) -> Iterator[tuple[float, Floats]]:
+) -> list[tuple[float, Floats]]:
     """Intercept and weights of the regression on the rows outside each fold, in order of folds.
 
     Args:
@@ -69,24 +72,34 @@ def ridge_without_each_fold(
         fold: of each row, a number from 0, none left out.
         alpha: the penalty, above 0; the intercept has none.
         width: how many weights there are.
+
+    Raises:
+        InputError: there are so many columns that scikit-learn is needed, which is not installed.
     """
     used = np.unique(extracted.csr()[1])
+    folds = range(int(fold.max()) + 1)
+    if len(used) > _MOST_COLUMNS:
+        matrix = feature_matrix(extracted, width)
+        fits = [ridge(matrix[fold != number], target[fold != number], alpha) for number in folds]
+        return [(float(fit.intercept_), np.asarray(fit.coef_, dtype=np.float64)) for fit in fits]
     penalty = np.full(len(used) + 1, alpha)
     penalty[-1] = 0.0
-    # One thread: sums split among several round differently from machine to machine.
-    with threadpool_limits(limits=1):
-        sums = [
-            _sums(extracted, target, np.flatnonzero(fold == number), used)
-            for number in range(int(fold.max()) + 1)
+    with one_thread():
+        sums = [_sums(extracted, target, np.flatnonzero(fold == number), used) for number in folds]
+        return [
+            _solved(sums[:number] + sums[number + 1 :], penalty, used, width) for number in folds
         ]
-        for number in range(len(sums)):
-            others = sums[:number] + sums[number + 1 :]
-            squares = np.sum([each.squares for each in others], axis=0) + np.diag(penalty)
-            products = np.sum([each.products for each in others], axis=0)
-            found = np.linalg.solve(squares, products)
-            weights = np.zeros(width)
-            weights[used] = found[:-1]
-            yield float(found[-1]), weights
+
+
+def _solved(
+    sums: list[_Sums], penalty: Floats, used: NDArray[np.uint32], width: int
+) -> tuple[float, Floats]:
+    squares = np.sum([each.squares for each in sums], axis=0) + np.diag(penalty)
+    products = np.sum([each.products for each in sums], axis=0)
+    found = np.linalg.solve(squares, products)
+    weights = np.zeros(width)
+    weights[used] = found[:-1]
+    return float(found[-1]), weights
 
 
 def _sums(

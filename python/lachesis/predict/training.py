@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from lachesis import __version__, _engine
 from lachesis.errors import InputError
+from lachesis.predict.one_thread import one_thread
 from lachesis.predict.predictor import (
     ALPHA,
     FeatureSettings,
@@ -126,10 +127,8 @@ def ridge(matrix: csr_array, target: Floats, alpha: float) -> Any:  # noqa: ANN4
     """A fitted `sklearn.linear_model.Ridge`: |y - Xw - b|² + alpha |w|², b not penalised."""
     require_scikit_learn()
     from sklearn.linear_model import Ridge
-    from threadpoolctl import threadpool_limits
 
-    # One thread: sums split among several round differently from machine to machine.
-    with threadpool_limits(limits=1):
+    with one_thread():
         return Ridge(alpha=alpha, solver="sparse_cg", tol=_TOLERANCE).fit(matrix, target)
 
 

@@ -14,8 +14,8 @@ from lachesis.reproduce.row import Row
 QUICK_NOTE = (
     "Measured at the lower precision of --quick: one of the node's eight GPUs, and runs of less "
     "than a turnover of the sessions, too short to tell their own error, so that figures of runs "
-    "have no interval. Against full precision loads lie within about 7 % (one standard deviation), "
-    "and device-years within 8 % and 2 % low; docs/reproduction.md says more."
+    "have no interval. Against full precision loads lie within 4 to 8 % (one standard deviation), "
+    "device-years within 7 to 9 % and 1 to 4 % low; docs/reproduction.md says more."
 )
 
 _GAP = "  "

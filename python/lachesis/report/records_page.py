@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lachesis.characterise import WorkloadStats, stats
 from lachesis.characterise.provider_cache import CacheComparison, compare_with_cache
+from lachesis.characterise.turn_reasoning import TurnReasoning, turn_reasoning
 from lachesis.errors import InputError
 from lachesis.presets import load_latency
 from lachesis.report.session_outline import why_text
@@ -66,6 +67,12 @@ cache that expired while the user waited makes contexts look as if they were wri
 (*expired*); a prompt that another session left in the cache is *beyond* what this session wrote.
 """
 
+_REASONING = """## Where a turn reasons
+
+Over the turns of two and more requests that reason: how much of it their first requests do, before
+any tool was called.
+"""
+
 _READING = """## What the tables show
 
 - **Compaction and sub-agents throw most away.** In long Claude Code and pi sessions most written
@@ -97,6 +104,7 @@ class Folder:
     name: str
     workloads: list[WorkloadStats]
     cache: CacheComparison
+    reasoning: TurnReasoning
 
 
 def measure(records: Path) -> tuple[list[Folder], dict[str, str]]:
@@ -110,7 +118,8 @@ def measure(records: Path) -> tuple[list[Folder], dict[str, str]]:
             # The place of this machine says nothing to a reader of the page.
             refused[place.name] = str(error).replace(f"{records}/", "")
             continue
-        folders.append(Folder(place.name, stats(trace, latency, _SEED), compare_with_cache(trace)))
+        workloads, cache = stats(trace, latency, _SEED), compare_with_cache(trace)
+        folders.append(Folder(place.name, workloads, cache, turn_reasoning(trace)))
     if not folders:
         raise InputError("holds no folder of records that reads", path=records)
     return folders, refused
@@ -129,6 +138,8 @@ def page(records: Path) -> str:
         _table(_PAIR_HEAD, _pair_rows(folders)),
         _CACHE,
         _table(_CACHE_HEAD, _cache_rows(folders)),
+        _REASONING,
+        _table(_REASONING_HEAD, _reasoning_rows(folders)),
         _READING,
     ]
     if refused:
@@ -152,6 +163,10 @@ _PAIR_HEAD = (
 _CACHE_HEAD = (
     "folder", "requests", "written by matching", "by the cache hit", "inflation", "expired",
     "beyond",
+)  # fmt: skip
+
+_REASONING_HEAD = (
+    "folder", "turns", "requests a turn", "reasoning tokens", "of the first request",
 )  # fmt: skip
 
 
@@ -227,6 +242,16 @@ def _cache_rows(folders: list[Folder]) -> Iterable[list[str]]:
                 f"{cache.cache_tokens:,}",
                 "–" if cache.inflation is None else f"{cache.inflation:.2f}",
                 f"{cache.missed_tokens:,}", f"{cache.beyond_tokens:,}",
+            ]  # fmt: skip
+
+
+def _reasoning_rows(folders: list[Folder]) -> Iterable[list[str]]:
+    for folder in folders:
+        found = folder.reasoning
+        if found.turns:
+            yield [
+                folder.name, f"{found.turns:,}", f"{found.requests / found.turns:.1f}",
+                f"{found.tokens:,}", _percent(found.first_tokens, found.tokens),
             ]  # fmt: skip
 
 

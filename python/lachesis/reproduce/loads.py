@@ -45,6 +45,21 @@ class Strained:
     strain: float
 
 
+def telling(strains: Mapping[int, float], hbf_stacks: int) -> list[Strained]:
+    """The measurements of a split that lie near its answer, or the nearest of them.
+
+    Example:
+        >>> telling({300: 0.4, 600: 0.96}, 7)
+        [Strained(sessions=600, stacks=7, strain=0.96)]
+    """
+    best = nearest(strains)
+    return [
+        Strained(sessions, hbf_stacks, strain)
+        for sessions, strain in strains.items()
+        if abs(math.log(strain)) <= NEAR or sessions == best
+    ]
+
+
 def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) -> dict[str, int]:
     """The load of each cell, by id.
 
@@ -56,11 +71,7 @@ def group_loads(group: Sequence[Cell], measure: Callable[[Cell, int], float]) ->
     strains = approach(lambda sessions: measure(middle, sessions))
     slope = line_slope(strains)
     about = nearest(strains)
-    found = [
-        Strained(sessions, stacks(middle), strain)
-        for sessions, strain in strains.items()
-        if abs(math.log(strain)) <= NEAR or sessions == about
-    ]
+    found = telling(strains, stacks(middle))
     found += [
         Strained(about, stacks(cell), measure(cell, about)) for cell in group if cell is not middle
     ]

@@ -13,12 +13,12 @@ from functools import partial
 from lachesis.reproduce.loads import (
     FIRST,
     NEAR,
-    Strained,
     admitted,
     between,
     line_slope,
     nearest,
     stacks,
+    telling,
 )
 from lachesis.simulation import Replay
 from lachesis.sweeps import Cell
@@ -58,10 +58,10 @@ def quick_group_loads(
     ends = {stacks(cell): cell for cell in (min(group, key=stacks), max(group, key=stacks))}
     strains = seek(partial(measure, middle))
     slope, about = line_slope(strains), nearest(strains)
-    found = _near(strains, stacks(middle))
+    found = telling(strains, stacks(middle))
     for number, cell in ends.items():
         if cell is not middle:
-            found += _near(seek(partial(measure, cell), about), number)
+            found += telling(seek(partial(measure, cell), about), number)
     return {cell.id: admitted(found, stacks(cell), slope) for cell in group}
 
 
@@ -86,13 +86,3 @@ def seek(measure: Callable[[int], float], first: int = FIRST) -> dict[int, float
             inside = max(1, round(known * factor))
         sessions = inside
     return strains
-
-
-def _near(strains: dict[int, float], hbf_stacks: int) -> list[Strained]:
-    """The measurements of a split that lie near its answer, or the nearest."""
-    best = nearest(strains)
-    return [
-        Strained(sessions, hbf_stacks, strain)
-        for sessions, strain in strains.items()
-        if abs(math.log(strain)) <= NEAR or sessions == best
-    ]

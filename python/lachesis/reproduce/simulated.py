@@ -105,7 +105,9 @@ def _rows(
     with closing(execute([list(cells.values())], traces, threading.Event())) as outcomes:
         for outcome in outcomes:
             cell = cells[outcome.cell]
-            _refuse_faults(str(cell.trace), outcome.failures, outcome.infeasible)
+            _refuse_faults(
+                f"{cell.trace} {cell.plan.settings.memory}", outcome.failures, outcome.infeasible
+            )
             rows[outcome.cell] = outcome.rows
             watcher.cell_ended(cell, outcome)
     return [row for cell in cells for row in rows[cell]]

@@ -177,7 +177,8 @@ class Plan:
         """
         if self.part is None:
             return 1.0
-        return self.part.slowest_writes or self.part.slowest
+        writes = self.part.slowest_writes
+        return self.part.slowest if writes is None else writes
 
     def with_stopping(self, stopping: Stopping) -> Plan:
         """The same plan with another end."""

@@ -257,11 +257,14 @@ def test_a_turn_reasons_before_its_first_call_as_its_specification_says(traces):
     assert share == pytest.approx(law.first_round_reasoning_share.value, abs=0.01)
 
 
-def test_what_is_carried_outlives_the_long_turns_of_bfcl_long_context(traces):
+def test_nearly_all_last_turns_of_bfcl_long_context_are_long(traces):
     segments = traces["bfclv4-long-context"].segments.to_pandas()
     laden = segments[segments["class"] == "reasoning-laden"].groupby("session", sort=False)
     spans = traces["bfclv4-long-context"].spans.to_pandas()
     written = spans[spans["written"]].groupby(["session", "segment"])["tokens"].sum()
+    requests = traces["bfclv4-long-context"].requests.to_pandas()
+    outputs = requests.groupby(["session", "segment"])["output_tokens"].sum()
+    written = written.add(outputs, fill_value=0)
     tokens = [
         written.reindex([(session, number) for number in rows["segment"]]).to_numpy()
         for session, rows in laden

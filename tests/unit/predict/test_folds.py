@@ -1,6 +1,7 @@
 """Regressions that leave a fold out, against scikit-learn's, fold by fold."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from sklearn.model_selection import GroupKFold
 
 from lachesis.predict import Kind, evaluate, folds, worker_table
 from lachesis.predict.folds import fold_of_groups, ridge_without_each_fold
+from lachesis.predict.out_of_fold import segment_scores
 from lachesis.predict.predictor import FeatureSettings
 from lachesis.predict.training import feature_matrix
+from lachesis.traces import open_trace
 from lachesis.traces.generator import generate
 
 
@@ -26,22 +29,34 @@ def test_groups_are_dealt_as_scikit_learn_deals_them(seed):
 
 
 @pytest.mark.parametrize("kind", [Kind.RIDGE, Kind.COUNTS])
-@pytest.mark.parametrize("block_rows", [7, 4_096])
-def test_weights_are_those_of_scikit_learn(kind, block_rows, monkeypatch):
-    monkeypatch.setattr(folds, "_BLOCK_ROWS", block_rows)
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_BLOCK_ROWS", 7), ("_BLOCK_ROWS", 4_096), ("_MOST_COLUMNS", 10)]
+)
+def test_weights_are_those_of_scikit_learn(kind, limit, value, monkeypatch):
+    monkeypatch.setattr(folds, limit, value)
     table = worker_table(generate("terminal-bench", 3, 0.4))
     spec = FeatureSettings.of(kind).spec()
     extracted = table.records.extract(spec)
     target = np.log(table.lifetime_s)
     fold = fold_of_groups(table.session, 4)
     matrix = feature_matrix(extracted, spec.width).toarray()
-    fits = list(ridge_without_each_fold(extracted, target, fold, 2.5, spec.width))
+    fits = ridge_without_each_fold(extracted, target, fold, 2.5, spec.width)
     assert len(fits) == 4
     for number, (intercept, weights) in enumerate(fits):
         taught = fold != number
         exact = Ridge(alpha=2.5, solver="cholesky").fit(matrix[taught], target[taught])
         assert weights == pytest.approx(exact.coef_, abs=1e-9)
         assert intercept == pytest.approx(exact.intercept_, abs=1e-9)
+
+
+def test_scores_are_the_same_whatever_is_scored_beside_them():
+    traces = [open_trace(name) for name in ("multi-agent", "multi-agent-no-reviewer")]
+    alone = [segment_scores(trace) for trace in traces]
+    for _ in range(3):
+        with ThreadPoolExecutor(len(traces)) as pool:
+            beside = list(pool.map(segment_scores, traces))
+        for one, other in zip(alone, beside, strict=True):
+            assert one.tobytes() == other.tobytes()
 
 
 def test_scores_out_of_fold_need_no_scikit_learn(monkeypatch):

@@ -7,7 +7,7 @@ const SUB: u64 = 1 << SUB_BITS;
 /// Bins of a factor of two; times below 2⁹ ps share the first such bins exactly.
 const OCTAVE: usize = 1 << SUB_BITS;
 
-/// Counts by bin: the first 2⁹ values exactly, then 2⁹ bins a factor of two. Only the factors of two that times have come from take memory.
+/// Counts by bin: the first 2⁹ values exactly, then 2⁹ bins a factor of two. Memory holds the factors of two from the lowest to the highest that times lie in.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
     /// Whole octaves.

@@ -47,6 +47,8 @@ pub struct Running {
     newer: u32,
 }
 
+const _: () = assert!(size_of::<Running>() == 64);
+
 /// A waiting request with its place in line: by the time it was queued, then in order.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
