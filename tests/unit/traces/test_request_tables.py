@@ -86,6 +86,10 @@ def test_vidur_requests_stand_alone():
     [
         ("azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,-3,1\n",
          r"t\.csv:2: ContextTokens = -3, must not be negative"),
+        ("azure-llm", f"TIMESTAMP,ContextTokens,GeneratedTokens\n1,{2**63},1\n",
+         f"ContextTokens = {2**63}, must be at most 2147483647"),
+        ("azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n\ufeff,3,1\n",
+         "TIMESTAMP = .*, must be seconds or a date and time"),
         ("azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\nsoon,3,1\n",
          "TIMESTAMP = soon, must be seconds or a date and time"),
         ("azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,,1\n",

@@ -143,6 +143,7 @@ def test_times_in_any_usual_unit(tmp_path, stamp, seconds):
     [
         (f"{HEADER}\na,1,-3\n", r"log\.csv:2: output_tokens = -3, must not be negative"),
         (f"{HEADER}\na,1,1\na,2147483648,1\n", r":3: input_tokens = 2147483648, must be at most"),
+        (f"{HEADER}\na,{2**63},1\n", f":2: input_tokens = {2**63}, must be at most 2147483647"),
         (f"{HEADER}\na,nan,1\n", "input_tokens = nan, must be a whole number"),
         (f"{HEADER}\na,1.5,1\n", "input_tokens = 1.5, must be a whole number"),
         (f"{HEADER}\na,many,1\n", "input_tokens = many, must be a whole number"),
@@ -179,6 +180,12 @@ def test_a_truncated_json_line_is_named(tmp_path):
         table(tmp_path, text, "log.jsonl")
     with pytest.raises(InputError, match=r"log\.jsonl:2: .*must be an object"):
         table(tmp_path, text.partition("\n")[0] + "\n[1]\n", "log.jsonl")
+
+
+def test_a_time_beyond_all_floats_is_named(tmp_path):
+    text = '{"session": "a", "input_tokens": 3, "output_tokens": 1, "timestamp": 1' + "0" * 400
+    with pytest.raises(InputError, match=r"log\.jsonl:1: timestamp = 10+.*, must be a finite time"):
+        table(tmp_path, text + "}\n", "log.jsonl")
 
 
 def test_rows_of_one_time_keep_their_order(tmp_path):

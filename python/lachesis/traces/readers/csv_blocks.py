@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, Final, NamedTuple
 
@@ -52,6 +53,8 @@ class CsvBlock:
                 content.decode()
             except UnicodeDecodeError:
                 return None
+            if content.startswith(BOM_UTF8):
+                return None  # Arrow would drop it, which is part of the first value here
         ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
         if np.diff(ends, prepend=-1).max(initial=0) > csv.field_size_limit():
             return None

@@ -284,6 +284,8 @@ def _seconds(value: object, broken: Any) -> float | None:  # noqa: ANN401 - a cl
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     try:
         number = float(cast(Any, value))
+    except OverflowError:
+        number = math.inf
     except (TypeError, ValueError):
         try:
             stamp = datetime.fromisoformat(str(value).strip())

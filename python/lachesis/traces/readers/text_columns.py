@@ -38,8 +38,10 @@ def counts_of(texts: pa.Array) -> NDArray[np.int64]:
     if texts.null_count:
         raise OddValueError
     numbers = numbers_of(texts).to_numpy()
+    if ((numbers < 0) | (numbers > TOKENS_MAX)).any():  # before the cast, which warns of huge ones
+        raise OddValueError
     counts: NDArray[np.int64] = numbers.astype(np.int64)
-    if ((counts != numbers) | (numbers < 0) | (numbers > TOKENS_MAX)).any():
+    if (counts != numbers).any():
         raise OddValueError
     return counts
 
