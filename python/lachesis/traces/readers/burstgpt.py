@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -79,7 +78,7 @@ def _push_conversations(file: SourceFile, builder: TraceBuilder, options: ReadOp
             requests.grow(),
             block.names,
             partial(_push_one, file, block, builder),
-            workload=Path(file.name).name.split(".")[0],
+            workload=file.workload,
             harness="burstgpt",
             source=file.name,
         )
@@ -88,7 +87,7 @@ def _push_conversations(file: SourceFile, builder: TraceBuilder, options: ReadOp
 def _push_one(file: SourceFile, block: SessionBlock, builder: TraceBuilder, place: int) -> None:
     session = builder.session(
         block.names[place],
-        workload=Path(file.name).name.split(".")[0],
+        workload=file.workload,
         harness="burstgpt",
         source=file.name,
         stripping="off",

@@ -21,7 +21,6 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -217,7 +216,7 @@ class _File:
         self.builder.fill("turn", "none in the table: a session is one turn")
         session = self.builder.session(
             own[0].session or "",
-            workload=Path(self.file.name).name.split(".")[0],
+            workload=self.file.workload,
             harness="frontier",
             source=self.file.name,
             stripping="off",

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -138,7 +137,7 @@ class _Block:
         names: Iterator[tuple[int, str]],
     ) -> None:
         self.file = file
-        self.workload = Path(file.name).name.split(".")[0]
+        self.workload = file.workload
         self.requests = requests
         self.starts = np.flatnonzero(np.diff(requests["session"], prepend=-1))
         numbers = requests["session"][self.starts]

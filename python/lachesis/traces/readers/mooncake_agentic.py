@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from pathlib import Path
 from typing import Final
 
 from lachesis.errors import InputError
@@ -139,7 +138,7 @@ class _File:
         (root,) = (agent for agent in self.agents if agent not in self.parent)
         session = self.builder.session(
             root,
-            workload=Path(self.file.name).name.split(".")[0],
+            workload=self.file.workload,
             harness="dynamo",
             source=self.file.name,
             stripping="off",

@@ -24,7 +24,6 @@ import pickle
 import sys
 from array import array
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from lachesis.errors import InputError
@@ -248,7 +247,7 @@ class _File:
             last = calls[-1]
             return self.builder.session(
                 name if orphan is None else f"{name}/{orphan}",
-                workload=Path(self.file.name).name.split(".")[0],
+                workload=self.file.workload,
                 harness="opentelemetry",
                 source=self.file.name,
                 ends_open=orphan is None and bool(last.called),

@@ -56,6 +56,11 @@ class SourceFile(msgspec.Struct, frozen=True):
         return Path(self.place)
 
     @property
+    def workload(self) -> str:
+        """The workload of its requests where a log has none: its name up to the first dot."""
+        return Path(self.name).name.split(".")[0]
+
+    @property
     def resolved(self) -> str:
         """The path with all links followed: equal for two files that are the same."""
         return os.path.realpath(self.place) if self.real_path is None else self.real_path

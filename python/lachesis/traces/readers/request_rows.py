@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -248,7 +247,7 @@ def push_lone(
 ) -> None:
     """Push every row as a session of its own; those without output are excluded, all counted."""
     check_columns(file, known, builder)
-    workload = Path(file.name).name.split(".")[0]
+    workload = file.workload
     pushed = 0
     for requests in _lone_requests(file, columns):
         silent = requests.output_tokens == 0

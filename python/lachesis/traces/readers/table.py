@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
@@ -114,7 +113,7 @@ def _push_by_columns(
             requests.grow(),
             block.names,
             partial(_push_of_block, file, block, builder),
-            workload=Path(file.name).name.split(".")[0],
+            workload=file.workload,
             harness="table",
             source=file.name,
             stripping="auto",
@@ -188,7 +187,7 @@ def _push_session(file: SourceFile, name: str, rows: list[Row], builder: TraceBu
         if not before:
             orphans.append(agent)
 
-    workload = Path(file.name).name.split(".")[0]
+    workload = file.workload
 
     def open_session(session: str, *, orphan: bool) -> SessionBuilder:
         return builder.session(
